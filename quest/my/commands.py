@@ -38,8 +38,9 @@ def my(given: Given) -> int:
         if (name := given.get(setting, "")) and name not in stages.names:
             raise InputError(f"{setting}={name}: there is no such stage. There are: {', '.join(stages.names)}")
     if work.begin(folder):
-        _say(f"Your server begins in {folder}: server.c reads its options, run starts it. It may be in any language.\n")
-        _say(_task(stages, stages.names[0]))
+        _say(f"Your server begins in {folder}: server.c reads its options, run starts it. It may be in any language.\n"
+             "Write what the first stage asks for, then: make my\n")
+        _say(_task(stages, folder, stages.names[0]))
         return 0
     if "SKIP" in given:
         return _skip(stages, folder, given["SKIP"])
@@ -61,15 +62,21 @@ def _filled(text: str) -> str:
 # ---- what to do
 
 
-def _task(stages: Stages, name: str) -> str:
+def _hint_of(stages: Stages, folder: Path, name: str, number: int) -> str:
+    """The command for a hint of a stage: HINT= alone is about the one in hand."""
+    which = "" if name == work.Progress.load(folder).in_hand(stages) else f"STAGE={name} "
+    return f"make my {which}HINT={number}"
+
+
+def _task(stages: Stages, folder: Path, name: str) -> str:
     stage = stages[name]
     number = stages.place(name) + 1
-    side = f" It stands at the side: make my SKIP={name} goes on without it." if stage.side else ""
+    side = f" No later stage builds on it: make my SKIP={name} goes on without it." if stage.side else ""
     told = "".join(f"\n{line}" for line in stages.told(name))
     return (
         f"{name}: {stage.title} (stage {number} of {len(stages.all)}, about {stage.minutes} minutes)\n"
         f"{_filled(stage.task)}{side}{told}\n"
-        f"Read: {stage.where}.    A hint: make my HINT=1"
+        f"Read: {stage.where}.    A hint: {_hint_of(stages, folder, name, 1)}"
     )
 
 
@@ -84,7 +91,7 @@ def _hint(stages: Stages, folder: Path, given: Given) -> int:
         raise InputError(f"HINT={number}: there are {len(stage.hints)} hints of {stage.name}")
     with work.changing(folder) as progress:
         progress.hints[stage.name] = max(number, progress.hints.get(stage.name, 0))
-    more = f"\nThe next one: make my HINT={number + 1}" if number < len(stage.hints) else ""
+    more = f"\nThe next one: {_hint_of(stages, folder, stage.name, number + 1)}" if number < len(stage.hints) else ""
     _say(f"{stage.name}, hint {number} of {len(stage.hints)}: {_filled(stage.hints[number - 1])}{more}")
     return 0
 
@@ -96,7 +103,7 @@ def _skip(stages: Stages, folder: Path, name: str) -> int:
         progress.skipped += [] if name in progress.skipped else [name]
         then = progress.in_hand(stages)
     _say(f"{name} is left out. make my STAGE={name} checks it all the same.\n")
-    _say(_task(stages, then) if then else "All other stages are done.")
+    _say(_task(stages, folder, then) if then else "All other stages are done.")
     return 0
 
 
@@ -146,14 +153,13 @@ def _failed(outcome: Outcome, in_hand: str) -> str:
     return f"{name}: {outcome.why}.{broken}"
 
 
-def _help(stages: Stages, progress: work.Progress, name: str, in_hand: str) -> str:
-    """What is said below a failure: the task, as long as no hint was asked for; else the next hint."""
-    told = progress.hints.get(name, 0)
-    if name == in_hand and not told:
-        return _task(stages, name)
-    which = "" if name == in_hand else f"STAGE={name} "
-    more = f"    A hint: make my {which}HINT={told + 1}" if told < len(stages[name].hints) else ""
-    return f"Read: {stages[name].where}.{more}"
+def _help(stages: Stages, folder: Path, name: str, asked: str) -> str:
+    """What is said below a failure: the task, as long as no hint was asked for; else where it is, and the next hint."""
+    told = work.Progress.load(folder).hints.get(name, 0)
+    if name == asked and not told:
+        return _task(stages, folder, name)
+    more = f"    A hint: {_hint_of(stages, folder, name, told + 1)}" if told < len(stages[name].hints) else ""
+    return f"The task: labs/my/{name}.toml.    Read: {stages[name].where}.{more}"
 
 
 def _check(stages: Stages, folder: Path, given: Given) -> int:
@@ -178,7 +184,7 @@ def _check(stages: Stages, folder: Path, given: Given) -> int:
             if not outcome.passed:
                 _say(_failed(outcome, at))
                 _say(f"\n{_summary(seen, began)}")
-                _say(f"\n{_help(stages, progress, outcome.stage, at)}")
+                _say(f"\n{_help(stages, folder, outcome.stage, at)}")
                 return FAILED
     if name:
         before = progress.untried == work.mark(folder, name)
@@ -190,7 +196,7 @@ def _check(stages: Stages, folder: Path, given: Given) -> int:
     if given.get("STAGE") or everything:
         then = progress.in_hand(stages)
         if then != name:
-            _say(f"\nNext: {_task(stages, then)}" if then else _over(progress))
+            _say(f"\nNext: {_task(stages, folder, then)}" if then else _over(progress))
         return 0
     return _go_on(stages, folder, began)
 
@@ -205,7 +211,7 @@ def _go_on(stages: Stages, folder: Path, began: float) -> int:
             name = outcome.stage
             if not outcome.passed:
                 now = f"Now: {outcome.why}." if outcome.how != UNSEEN else f"It cannot be judged here: {outcome.why}."
-                _say(f"\nNext: {_task(stages, name)}\n{now}")
+                _say(f"\nNext: {_task(stages, folder, name)}\n{now}")
                 return 0
             with work.changing(folder) as progress:
                 progress.passed(name, before=True)
@@ -215,17 +221,17 @@ def _go_on(stages: Stages, folder: Path, began: float) -> int:
     then = progress.in_hand(stages)
     with work.changing(folder) as progress:
         progress.untried = work.mark(folder, then)
-    _say(f"\nNext: {_task(stages, then)}" if then else _over(progress))
+    _say(f"\nNext: {_task(stages, folder, then)}" if then else _over(progress))
     return 0
 
 
 def _passed_before(stage: Stage) -> str:
-    return _filled(f"{stage.name} ({stage.title}) passed before you began: here is why. {stage.before}")
+    return _filled(f"{stage.name} ({stage.title}) passed before you began. A likely reason: {stage.before}")
 
 
 def _over(progress: work.Progress) -> str:
     left = f" Left out: {', '.join(progress.skipped)}." if progress.skipped else ""
-    return f"\nEach stage has passed.{left} Do they all pass at once? make my ALL=yes tells."
+    return f"\nEach stage has passed.{left} Do they all pass at once? make my ALL=yes tells. Then: make race."
 
 
 def _summary(seen: list[Outcome], began: float) -> str:

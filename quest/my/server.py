@@ -145,7 +145,7 @@ class Server:
             raise Failed(f"your server {self._excess}, and was ended{when and f'; {when}'}")
         if not self.alive():
             status = ended_by(self.process.returncode)
-            raise Failed(f"your server was ended by {status}{when and f' {when}'}{self.says}")
+            raise Failed(f"your server ended with {status}{when and f' {when}'}{self.says}")
 
     def client(self, window: int = 0, wait: float = 5.0) -> Client:
         """A new connection to it."""

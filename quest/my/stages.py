@@ -101,7 +101,8 @@ class Stages:
             if other.ends_with == name:
                 lines.append(f"{other.name} ends here: it is not checked any more.")
             if other.sleeps_from == name:
-                lines.append(f"{other.name} sleeps from here until {other.sleeps_until}: it may fail meanwhile.")
+                until = f"from here until {other.sleeps_until}"
+                lines.append(f"{other.name} is not checked {until}: it may fail meanwhile.")
             if other.sleeps_until == name:
                 lines.append(f"{other.name} is checked again from here on.")
         return lines

@@ -206,7 +206,7 @@ FAULTS = (
     ("threads", "judge-first", "fence", "%2e%2e"),
     ("threads", "prefix", "fence", "doc-private"),
     ("threads", "fifo", "fence", "FIFO"),
-    ("threads", "strlen", "words", "text ends at the first"),
+    ("threads", "strlen", "words", "takes a byte zero for the end"),
     ("threads", "head-body", "words", "has a body"),
     ("threads", "keeps", "whole", "you keep"),
     ("threads", "sigpipe", "gone", "SIGPIPE"),
@@ -365,6 +365,24 @@ def test_hints_and_stages_that_are_left_out(tmp_path: Path, folder: Path, capsys
     for wrong in ({"HINT": "4"}, {"STAGE": "nothing"}, {"SKIP": "nothing"}):
         with pytest.raises(InputError):
             my(tmp_path, **wrong)
+
+
+def test_a_stage_that_was_named_has_hints_of_its_own(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """HINT= alone is about the stage in hand: so what is said of another one names that."""
+    my(tmp_path)
+    made_up(monkeypatch, {"inline": "not yet", "hello": "not yet"})
+    for given, which in ({"STAGE": "inline"}, "STAGE=inline "), ({}, ""):
+        name = given.get("STAGE", "hello")
+        capsys.readouterr()
+        assert my(tmp_path, **given) == 1
+        assert f"A hint: make my {which}HINT=1\n" in capsys.readouterr().out
+        assert my(tmp_path, **given, HINT="1") == 0
+        text = capsys.readouterr().out
+        assert text.startswith(f"{name}, hint 1 of 3") and text.endswith(f"make my {which}HINT=2\n")
+        assert my(tmp_path, **given) == 1
+        assert f"The task: labs/my/{name}.toml." in capsys.readouterr().out, "it is not printed any more"
 
 
 def test_a_damaged_state_is_one_line(tmp_path: Path, folder: Path) -> None:

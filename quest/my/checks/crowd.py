@@ -47,14 +47,14 @@ def nocopy(bench: Bench) -> None:
         new = body[: came - (len(data) - len(body))].count(b"n")
         waited = max(1, min(came, len(body)))
         if new < NOT_COPIED * waited:
-            raise Failed(f"{waited - new} of {waited} bytes that were on their way had been copied by you")
+            raise Failed(f"{waited - new} of {waited} bytes that were on their way were copies that you had made")
         server.demand_alive("at a file of 3 MB")
     with bench.start() as server, server.client() as client:
         before = client.segments
         for _ in range(5):
             client.good("/hello.txt", bench.hello)
         if (packets := client.segments - before) > 5:
-            raise Failed(f"5 small replies came in {packets} packets: the head wants MSG_MORE, or another way to wait")
+            raise Failed(f"5 small replies came in {packets} packets: head and file have to leave together (MSG_MORE)")
 
 
 def _resident(path: Path) -> bool:
@@ -230,14 +230,15 @@ def refuse(bench: Bench) -> None:
                     status = client.reply(wait=SOON).status
                 except Failed as failed:
                     if "reset" in str(failed):
-                        raise Failed(f"-c 50: client 51 and later: {failed}; bytes of it were unread") from None
+                        why = f"{failed}: you closed before you had read its request"
+                        raise Failed(f"-c 50: client {50 + len(late)} is one too many: {why}") from None
                     deaf = len(late)
                     break
                 refused += status == 503
                 served += status == 200
             server.demand_alive("at 40 clients too many")
             if deaf:
-                raise Failed(f"-c 50: client {50 + deaf} is one too many, and heard nothing in {SOON:g} s")
+                raise Failed(f"-c 50: client {50 + deaf} is one too many, and had no answer in {SOON:g} s")
             if refused + served != 40:
                 raise Failed(f"-c 50: of 40 clients too many {40 - refused - served} had neither 200 nor 503")
             wait_for(lambda: connections(server.port) <= 50, SOON * bench.patience)
@@ -248,7 +249,7 @@ def refuse(bench: Bench) -> None:
                 data, _ = client.rest(8 * bench.patience)
                 status, body = parsed(data)
                 if body != large:
-                    raise Failed(f"-c 50: a slow download was cut at {len(body)} of {size} bytes for another's sake")
+                    raise Failed(f"-c 50: a slow download was cut at {len(body)} of {size} bytes")
         finally:
             close_all([*slow, *kept, *late])
         server.demand_alive("when the crowd had left")

@@ -12,6 +12,7 @@ from quest.my.errors import Failed, Unseen
 from quest.my.network import roomy
 from quest.my.server import Server
 
+MOST_WAKES = 12  #: in two seconds in which nothing happens
 PATIENT = "60"  #: -t, where a busy machine may need long for a crowd
 BUSY = 0.2  #: of a processor: a server that has nothing to do takes less
 MANY, AT_ONCE = 2500, 50
@@ -128,8 +129,8 @@ def alarm(bench: Bench) -> None:
             woke = server.switches() - before
         finally:
             close_all(clients)
-        if woke > 12:
-            raise Failed(f"-t 60: 100 clients are idle, and you woke {woke} times in 2 s")
+        if woke > MOST_WAKES:
+            raise Failed(f"-t 60: 100 clients are idle, and you woke {woke} times in 2 s: {MOST_WAKES} are allowed")
 
 
 def asked_once(server: Server, count: int) -> list[Client]:
@@ -264,7 +265,7 @@ def turns(bench: Bench) -> None:
             if good == GOOD:
                 break
             if len(bad) == BAD:
-                raise Failed(f"a small file was asked for beside 64 MiB: {min(bad)}")
+                raise Failed(f"a small file was asked for beside one of 64 MiB: {min(bad)}")
         else:
             raise Unseen("this machine is too busy: between two sends of a client much time passes")
     with bench.start() as server, server.client() as client:
@@ -298,7 +299,7 @@ def _beside_a_fast_line(bench: Bench) -> str | None:
     if sum(size for size, at in pieces if at <= asked) > AHEAD:
         return None
     before = sum(size for size, at in pieces if asked < at <= came)
-    return "" if before < FIRST else f"{before >> 20} MiB of these came first"
+    return "" if before < FIRST else f"{before >> 20} MiB of these came first, and less than {FIRST >> 20} are allowed"
 
 
 def _until_the_small_one(large: Client, small: Client, seconds: float) -> tuple[list[tuple[int, float]], float]:

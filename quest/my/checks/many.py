@@ -93,7 +93,7 @@ def tidy(bench: Bench) -> None:
         if zombies:
             raise Failed(f"{zombies} zombies after 120 connections: children that have ended, and were not waited for")
         if born > 4:
-            raise Failed(f"{born} more processes and threads after 120 connections than after 10")
+            raise Failed(f"{born} more processes and threads after 120 connections than after 10: their clients left")
         if more > 4:
             raise Failed(
                 f"+{more} descriptors after 110 more connections: each is to be closed on every way out,"
@@ -199,7 +199,7 @@ def light(bench: Bench) -> None:
                         server.demand_alive(f"with {number + 1} of 100 clients")
                         raise Failed(f"client {number + 1} of 100: {failed}") from None
                     if reply.body != bodies[number]:
-                        raise Failed(f"client {number + 1} got {shown(reply.body)}: two clients had one reply")
+                        raise Failed(f"client {number + 1} got {shown(reply.body)}: a reply for another client")
                 if turn == "first":
                     for number, client in enumerate(clients):
                         client.ask(f"/l{number}.txt")

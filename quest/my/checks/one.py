@@ -12,6 +12,7 @@ from quest.my.server import ended_by, wait_for
 
 SOON = 2.0  #: seconds in which a small reply has to come
 SMALL_WINDOW = 4096
+MOST_KEPT = 16 << 10  #: KiB that a server may take for one client that does not read
 
 
 def hello(bench: Bench) -> None:
@@ -31,11 +32,11 @@ def hello(bench: Bench) -> None:
             head = data.partition(b"\r\n\r\n")[0].decode("latin-1").lower()
             lengths = [line.partition(":")[2].strip() for line in head.split("\r\n") if line[:15] == "content-length:"]
             if len(lengths) != 1:
-                raise Failed("the reply has no Content-Length")
+                raise Failed(f"the reply has {'more than one' if lengths else 'no'} Content-Length")
             if lengths[0] != str(len(body)):
                 raise Failed(f"Content-Length says {lengths[0]}, the body has {len(body)}: {shown(body)}")
             if error == "time":
-                raise Failed(f"the {turn} client had its reply, asked you to close, and waits for the end since 3 s")
+                raise Failed(f"the {turn} client had its reply, and 3 s later the connection is still open")
 
 
 def half(bench: Bench) -> None:
@@ -169,7 +170,7 @@ def _word(bench: Bench, client: Client, request: bytes, statuses: tuple[int, ...
             while b"\r\n\r\n" not in client.data and client.fill(3 * bench.patience):
                 pass
         except TimeoutError:
-            hint = ": text ends at the first `\\0` for you" if b"\0" in request else ""
+            hint = ": your code takes a byte zero for the end of the text" if b"\0" in request else ""
             raise Failed(f"no answer in 3 s to {what}{hint}") from None
         except OSError:
             if may_close:
@@ -207,8 +208,9 @@ def whole(bench: Bench) -> None:
             time.sleep(0.3)
             server.demand_alive("at a client that asked for 64 MiB and did not read")
             grown = server.own_kib() - before
-        if grown > 16 << 10:
-            raise Failed(f"you keep {grown} KiB for one client that asked for 64 MiB and does not read")
+        if grown > MOST_KEPT:
+            most = f"at most {MOST_KEPT >> 10} MiB are allowed"
+            raise Failed(f"you keep {grown} KiB for one client that asked for 64 MiB and does not read: {most}")
 
 
 def gone(bench: Bench) -> None:
@@ -236,7 +238,7 @@ def gone(bench: Bench) -> None:
             client.good("/hello.txt", bench.hello, close=True)
         server.demand_alive("as a client left")
         if server.pid != before:
-            raise Failed(f"process {before} is gone, and {server.pid} in its place: all its other clients were lost")
+            raise Failed(f"process {before} is gone, and {server.pid} is in its place: all its other clients were lost")
 
 
 def hangup(bench: Bench) -> None:
