@@ -117,7 +117,7 @@ def fault_of(question: Question, answer: object, data: Measurement) -> str:
     """Why a conclusion is wrong; "" if it is right."""
     if question.kind == "cause":
         right = answer in question.right
-        return "" if right else f'"{answer}" does not explain these data; look at the task again'
+        return "" if right else f'"{answer}" does not explain these data; make hint has questions that help'
     direction, ratio = measured_answer(question, data)
     if question.kind == "direction":
         right, measured = answer == direction, f"{direction} ({ratio:.3g} times)"

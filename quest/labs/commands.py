@@ -153,11 +153,11 @@ def _check(settings: Settings) -> int:
     verdict = _judge(lab, folder, folder, settings, graded=False)
     best = work.note(verdict, folder) if whole else 0
     if best > verdict.score:
-        say(f"Your best: {best}.")
+        say(f"Your best: {best} of {lab.points} points.")
     first = verdict.first_failure
     if first is not None and verdict.built:
         if whole and (now := stages.of_verdict(verdict)) <= len(lab.stages):
-            say(f"Now: {stages.heading(lab, now)}. It alone, in some seconds: make check CH={lab.slug} STAGE=now")
+            say(f"Now: {stages.heading(lab, now)}. That stage alone, in seconds: make check CH={lab.slug} STAGE=now")
         say(f"Next: {first.id}. {_help(lab, first.id, folder, settings)}")
     elif first is None and not verdict.unseen and whole:
         ours = f" What we wrote: make solution CH={lab.slug}" if lab.is_whole else ""
@@ -169,7 +169,7 @@ def _help(lab: Lab, test: str, folder: Path, settings: Settings) -> str:
     """Where there is more about a test that failed."""
     log = logs_of(lab.slug, folder, settings) / f"{test}.log"
     has_hints = test in {hint.test for hint in lab.hints}
-    return f"{f'Help: make hint CH={lab.slug}; all' if has_hints else 'All'} of the test: {log}"
+    return f"{f'A hint: make hint CH={lab.slug}. ' if has_hints else ''}All that the test said: {log}"
 
 
 def _stage(lab: Lab, folder: Path, settings: Settings) -> int:

@@ -74,7 +74,7 @@ def _has_data(lab: MeasuredLab, folder: Path, build: Path) -> bool:
     again = "" if lab.profile == "quick" else f" PROFILE={lab.profile}"
     again += " AGAIN=1" if own.exists() else ""
     say(f"Now measure: make bench ONLY={lab.experiment} CH={lab.slug}{again}")
-    say(f"Then fill in [conclusion], and: make check CH={lab.slug}")
+    say(f"Then fill in [conclusion] of {folder / ANSWERS}, and: make check CH={lab.slug}")
     return False
 
 
