@@ -14,7 +14,7 @@ class Setting(NamedTuple):
     """NAME=VALUE. Its kind says what the value may be: settings.py has a check for each.
 
     text      anything: what runs the goal looks at it
-    flag      1
+    flag      1, or yes
     number    whole, from 0 on
     port      0 to 65535; 0: any that is free
     server    of the series, or 00-client; 9, 09 and epoll will do
@@ -23,7 +23,7 @@ class Setting(NamedTuple):
     lab       of labs/
     track     of slides/tracks.toml
     scene     of benchmarks/scenes
-    words     one of `among`
+    words     one of `among`; if that is yes alone, 1 is the same
     """
 
     name: str

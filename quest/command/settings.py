@@ -7,6 +7,7 @@ from quest.command.goals import BY_NAME, EVERYWHERE, FROM_ENVIRONMENT, MADE, Goa
 from quest.learn.words import Wrong, chosen, meant
 
 Given = dict[str, str]
+ON = ("1", "yes")  #: either will do, wherever a setting is on or not given
 
 
 def parsed(words: Iterable[str]) -> Given:
@@ -91,6 +92,10 @@ def _value(setting: Setting, value: str) -> str:
     if not value:
         return value
     name, kind = setting.name, setting.kind
+    if kind == "flag" or setting.among == ("yes",):
+        if value not in ON:
+            raise Wrong(f"{name}={value}: {name}={'1' if kind == 'flag' else 'yes'}, or leave it out")
+        return "1" if kind == "flag" else "yes"
     if kind == "words" or kind == "track":
         among = setting.among or tracks()
         if value not in among:

@@ -75,6 +75,8 @@ WRONG = {
     "help GOAL=bnch": r"make help: GOAL=bnch: there is no such goal; did you mean bench\?",
     "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
     "hint CH=02 N=x": r"lab: N=x: give a number above 0, at most \d+",
+    "check CH=02 WATCH=no": "make check: WATCH=no: WATCH=1, or leave it out",
+    "my ALL=no": "make my: ALL=no: ALL=yes, or leave it out",
     "compare": "compare needs A=, a folder of results or one of the words reference and here",
 }
 
@@ -120,6 +122,7 @@ def test_help_is_short_and_whole_when_asked(tmp_path: Path) -> None:
     assert re.findall(r"^  make (\S*)", short, re.M) == ["", *first[1:]] and len(first) == 10
     _, whole, _ = make(tmp_path, "help", "ALL=1")
     assert set(re.findall(r"^  make (\S+)", whole, re.M)) == {g.name for g in GOALS if g.group}
+    assert make(tmp_path, "help", "ALL=yes")[1] == whole, "1 and yes are the same"
     _, one, _ = make(tmp_path, "help", "GOAL=bench")
     (bench,) = [goal for goal in GOALS if goal.name == "bench"]
     assert re.findall(r"^  \[([A-Z]+)=", one, re.M) == [setting.name for setting in bench.settings]
