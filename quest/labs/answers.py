@@ -43,6 +43,8 @@ class Answers:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise LabError(f"{path} is not there") from None
+        except tomllib.TOMLDecodeError as error:
+            raise LabError(f'{path}: {error}; a word stands in quotes: "up"') from None
         except (OSError, ValueError, RecursionError) as error:
             raise LabError(f"{path}: {error}") from None
         parts = [table.get(name, {}) for name in ("prediction", "conclusion")]

@@ -159,7 +159,7 @@ class Connection:
         except OSError as error:
             self.socket.close()
             if isinstance(error, TimeoutError):
-                raise NotServed(f"no connection within {limit:.1f} s") from None
+                raise NotServed(f"no connection was made within {limit:.1f} s") from None
             raise
 
     def __enter__(self) -> Self:
@@ -220,15 +220,15 @@ class Connection:
         self._edge = window[-len(SECRET) :]
         self._pending += data
 
-    def _receive(self, deadline: float) -> bool:
-        """Appends what comes; False once the server has ended the connection."""
+    def _receive(self, deadline: float, what: str) -> bool:
+        """Appends what comes; False once the server has ended the connection. `what` is waited for."""
         if self.ended is not None:
             return False
         self.socket.settimeout(max(1e-6, deadline - time.monotonic()))
         try:
             data = self.socket.recv(1 << 18)
         except TimeoutError:
-            raise NotServed(f"not enough within {self.limit:.1f} s\n{self.transcript()}") from None
+            raise NotServed(f"no {what} within {self.limit:.1f} s\n{self.transcript()}") from None
         except OSError as error:
             self.ended = f"reset ({error.strerror})"
             return False
@@ -246,7 +246,7 @@ class Connection:
     def _receive_until(self, enough: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + self.limit
         while not enough():
-            if not self._receive(deadline):
+            if not self._receive(deadline, what):
                 raise ConnectionLost(f"no {what}\n{self.transcript()}")
 
     def read_head(self) -> Reply:
@@ -299,7 +299,7 @@ class Connection:
     def read_all(self) -> bytes:
         """Everything until the server ends the connection."""
         deadline = time.monotonic() + self.limit
-        while self._receive(deadline):
+        while self._receive(deadline, "end of the connection"):
             pass
         return self._pull(len(self._pending))
 
