@@ -79,6 +79,13 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_word_without_quotes(tmp_path: Path) -> None:
+    lab(tmp_path, "lab", f"CH={SLUG}")
+    answer(tmp_path, "prediction", {"growth": "up"})
+    status, _, error = lab(tmp_path, "check", f"CH={SLUG}")
+    assert status == 2 and re.search(r'answers.toml: .* \(at line \d.*\); a word stands in quotes: "up"', error)
+
+
 def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> None:
     sealed = work / SLUG / "sealed.json"
     sealed.write_text(sealed.read_text("utf-8").replace("2020-", "2099-"), "utf-8")
