@@ -24,7 +24,6 @@ from tests.conformance.programs import Run, Start, Traced
 from tests.conformance.wire import ContractBroken, transcripts
 
 SERVERS = pytest.StashKey[list[Server]]()
-LONGEST = 1200  #: seconds that a test may take; a longer one waits for what does not come
 
 
 # ---- options
@@ -37,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--servers", default=",".join(MODELS), help="which of the servers")
     add("--about", default="", metavar="SLUG", help="the tests of one server, and no others")
     add("--patience", type=float, default=0.0, help="scale all time-outs by this: no calibration")
+    add("--longest", type=int, default=1200, help="seconds after which a test that has not ended fails; 0: never")
     # for the labs, where that has points of its own; and their sandbox
     add("--unjudged", action="store_true", help="end servers without judging them")
     add("--in-cell", action="store_true", help="programs are started in a cell (quest/labs)")
@@ -61,11 +61,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """A test that waits for ever fails, and says where: the others go on."""
 
+    longest: int = item.config.getoption("--longest")
+
     def too_long(*_: object) -> None:
-        pytest.fail(f"it has not ended after {LONGEST} s")
+        pytest.fail(f"it has not ended after {longest} s")
 
     before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(LONGEST)
+    signal.alarm(longest)
     try:
         yield
     finally:

@@ -106,7 +106,7 @@ tests-of-variants:
 
 # Ten solutions of each lab, beside a machine that is busy, before it is given out: LAB_RUNS=10.
 test-labs:
-	$(Q)LAB_RUNS=$${LAB_RUNS:-1} $(PYTEST) tests/labs
+	$(Q)LAB_RUNS=$${LAB_RUNS:-1} $(PYTEST) --longest=0 tests/labs
 
 test-book:
 	$(Q)$(PYTEST) tests/book
