@@ -102,10 +102,11 @@ static void make_room(void)
         end_connection(c);
 }
 
+/* The signal to stop ends the poll, too; then no client has to leave: none will come. */
 static void on_pending(void)
 {
     accepting = NOTHING;
-    if (ring_slots() <= uring_conns)
+    if (!stopping && ring_slots() <= uring_conns)
         make_room();
 }
 

@@ -5,6 +5,7 @@ of, and what is said where there is none.
 import functools
 import re
 import resource
+import signal
 import socket
 import subprocess
 import time
@@ -163,6 +164,26 @@ def test_more_pending_connections_at_once_than_places(start: Start) -> None:
             c.expect_end()
         assert server.settles()
     assert "cancel" not in server.stderr()  # its own, near the end of the table, is no error
+
+
+@contract("stop-in-flight", "stop", "emfile")
+def test_a_full_server_that_stops_finishes_its_replies(start: Start, docroot: Site) -> None:
+    """Nobody has to leave for a client that will not be accepted, not even who reads slowly."""
+    places, length = 12, 600_000
+    server = start(wrapper=["/usr/bin/prlimit", f"--nofile={places}:40"])
+    kept = server.crowd(places, receive_buffer=65536)
+    assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
+    subprocess.run(["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True)
+    for c in kept:
+        c.send(request("/big.bin", f"Range: bytes=0-{length - 1}"))
+        assert c.read_head().status == 206
+    time.sleep(1.2)  # so long a reply has to be held up before its client may have to leave (FULL_STEP_MS)
+    server.signal(signal.SIGTERM)
+    content = (docroot.root / "big.bin").read_bytes()[:length]
+    for c in kept:
+        assert c.read_exactly(length) == content
+        c.expect_gone()
+    assert server.wait() == 0
 
 
 @contract("signals", "survives", "leaks")
