@@ -47,11 +47,18 @@ static void demand_worker(void)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
     struct io_uring_cqe *cqe;
+    int result;
 
     io_uring_prep_nop(sqe);
     sqe->flags |= IOSQE_ASYNC;
-    demand("io_uring_enter", io_uring_submit_and_wait(&ring, 1));
-    demand("io_uring_enter", io_uring_wait_cqe(&ring, &cqe));
+    do /* -EINTR: the signal to stop came; event_loop() will see that */
+        result = io_uring_submit_and_wait(&ring, 1);
+    while (result == -EINTR);
+    demand("io_uring_enter", result);
+    do
+        result = io_uring_wait_cqe(&ring, &cqe);
+    while (result == -EINTR);
+    demand("io_uring_enter", result);
     if (cqe->res < 0) /* the result is ECANCELED, whatever the reason */
         die(EXIT_FAILURE, "io_uring: there is no room for a worker of the kernel (ulimit -u)");
     io_uring_cqe_seen(&ring, cqe);

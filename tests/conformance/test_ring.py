@@ -198,6 +198,18 @@ def test_a_wait_that_fails(traced: Traced, error: str) -> None:
     assert said == 1 if error == "EBADR" else said <= (error != "EINTR")
 
 
+@contract("signals", "setup-failure")
+def test_a_wait_that_is_interrupted_before_it_listens(start: Start, traced: Traced) -> None:
+    """A signal is no fault of the kernel, and no reason to say that this server cannot run here."""
+    start()  # where that is so this test is skipped; from here on to be skipped is to fail
+    try:
+        server, trace = traced("io_uring_enter", inject="io_uring_enter:error=EINTR:when=1")
+    except pytest.skip.Exception as error:
+        pytest.fail(str(error))
+    assert server.serves()
+    assert trace.saw("EINTR", server.patience.limit)
+
+
 @contract("survives", "leaks", "emfile")
 @pytest.mark.parametrize(
     ("call", "error", "when", "status"),
