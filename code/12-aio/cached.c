@@ -95,8 +95,8 @@ bool is_cached(int fd, off_t from, off_t to)
 {
     char byte;
 
-    for (off_t at = from; at < to; at += STRIDE)
-        if (read_cached(fd, &byte, 1, at) < 0)
+    for (off_t ahead = 0; ahead < to - from; ahead += STRIDE)
+        if (read_cached(fd, &byte, 1, from + ahead) < 0)
             return false;
     return read_cached(fd, &byte, 1, to - 1) >= 0; /* 0: now shorter; sendfile() will say so */
 }

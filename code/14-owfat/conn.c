@@ -32,10 +32,16 @@ struct owfat_reply {
     struct reply reply; /* its offset is how far the file has been put into the batch */
     io_batch *batch;    /* what is to be sent next, and how far that is: the library's affair */
     bool has_body;      /* the request may be followed by bytes that are never read */
-    off_t proof;        /* this offset is reached only by a client that reads: unsent.h */
+    off_t first;        /* its offset at the beginning */
 };
 
 static struct list by_step = EMPTY_LIST(by_step);
+
+/* Bytes of the file that were put into the batch. The last piece may not be sent yet. */
+static off_t put_so_far(const struct owfat_reply *out)
+{
+    return out->reply.offset - out->first;
+}
 
 /* The next after c, or the first, if its step or lingering has taken `ms`; NULL: there is none. */
 static struct owfat_conn *next_for(const struct owfat_conn *c, int ms)
@@ -54,7 +60,7 @@ struct owfat_conn *owfat_that_leaves(int ms)
         if (c->out == NULL && !c->lingering)
             return c;
     for (c = NULL; (c = next_for(c, FULL_STEP_MS)) != NULL;)
-        if (c->out != NULL && c->held_up && c->out->reply.offset < c->out->proof)
+        if (c->out != NULL && c->held_up && put_so_far(c->out) < UNSENT_PROOF)
             return c;
     for (c = NULL; (c = next_for(c, FULL_STEP_MS)) != NULL;)
         if (c->lingering)
@@ -103,8 +109,7 @@ static bool add_piece(struct owfat_conn *c)
     if (!iob_addfile(c->out->batch, r->fd, (uint64)r->offset, (uint64)n))
         return false;
     r->offset += n;
-    if (r->offset >= c->out->proof && r->offset < c->out->proof + PIECE)
-        unsent_unlimited(c->fd);
+    unsent_count(c->fd, put_so_far(c->out) - n, put_so_far(c->out));
     return true;
 }
 
@@ -123,7 +128,7 @@ static bool begin_reply(struct owfat_conn *c, struct request *req, int used)
     else
         reply_plan(&out->reply, req, c->options->docroot_fd);
     begin_step(c);
-    out->proof = out->reply.offset + UNSENT_PROOF;
+    out->first = out->reply.offset;
     if (c->options->verbose)
         reply_log(&out->reply, req);
     if (used > 0) { /* what follows is the next request, if the client sends several at once */

@@ -144,7 +144,7 @@ static time_t head_begin(struct reply *r, const struct request *req, int status)
  * otherwise. */
 void reply_connection(struct reply *r, const struct request *req)
 {
-    off_t length = (off_t)r->head_len + r->end - r->offset;
+    off_t length = (off_t)r->head_len + (r->end - r->offset);
 
     r->may_close = req != NULL && req->is_last && length <= REPLY_SHORT;
     if (!r->keep_alive)
@@ -414,6 +414,11 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         put_content_range(r, first, last, st->st_size);
     if (status == 416) {
         finish_error(r, req);
+        return;
+    }
+    /* Servers count the bytes of head and body together, in an off_t. */
+    if (status != 304 && last - first >= LLONG_MAX - REPLY_HEAD_MAX) {
+        reply_error(r, req, 500);
         return;
     }
     /* No Last-Modified of this second or later: the file may change again and keep that date, and a

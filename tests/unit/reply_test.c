@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -451,6 +452,23 @@ static void check_sizes(void)
     }
 }
 
+/* What servers count, head and body together, must not overflow: a sparse file may be as large as an
+ * off_t can say. A part of it can be had. */
+static void check_largest(void)
+{
+    struct reply r;
+
+    for (int less = 0; less <= REPLY_HEAD_MAX; less += REPLY_HEAD_MAX / 2) {
+        struct stat st = {.st_mode = S_IFREG, .st_size = LLONG_MAX - less, .st_mtime = 1};
+        reply_of(&r, "GET", "1.1", "Connection: close\r\n", &st, "file");
+        tap_ok(less < REPLY_HEAD_MAX ? r.status == 500 && r.fd == -1 && r.end == 0
+                                     : r.status == 200 && r.end == st.st_size && !r.may_close,
+               "%lld bytes: %d", (long long)st.st_size, r.status);
+        reply_of(&r, "GET", "1.1", "Connection: close\r\nRange: bytes=-5\r\n", &st, "file");
+        tap_ok(r.status == 206 && r.end == st.st_size && r.may_close, "the last 5: %d", r.status);
+    }
+}
+
 /* To HEAD all that GET says of the file, and nothing of it; and what is said of the connection. */
 /* Who says `close` gets a short reply and the end with it; of a longer one its head. */
 static void check_may_close(void)
@@ -823,6 +841,7 @@ int main(void)
     check_methods();
     check_ranges();
     check_sizes();
+    check_largest();
     check_heads();
     check_date();
     check_young();
