@@ -34,6 +34,16 @@ static void keep_stderr_apart(const struct stat *connection)
     close(null);
 }
 
+/* O_NONBLOCK belongs to the open file: the program that accepted the connection may have set it.
+ * Then recv() would fail before the request has come. */
+static void let_calls_wait(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+        die_errno("fcntl");
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
@@ -46,7 +56,8 @@ int main(int argc, char **argv)
                   "a web server for one connection, to be run by inetd or tcpserver");
     if (!is_connection)
         die(EXIT_FAILURE, "standard input is not a socket: run it from inetd or tcpserver");
-    privileges_drop(); /* without a word where that is not asked for: inetd has chosen the user */
+    let_calls_wait(STDIN_FILENO);
+    privileges_drop(); /* and no privileges_warn(): inetd has chosen the user */
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
     /* As tcp_listen() for the other servers. It fails where the socket is not TCP's, which
