@@ -156,7 +156,8 @@ static bool serve_request(struct session *c)
     struct reply reply;
     int used = read_request(c, &req);
 
-    if (used == 0 && stopping) /* the reply before this one may still be under way */
+    /* We end it, not the client: the reply before this one may still be under way. */
+    if (used == 0 && (stopping || now() >= c->deadline))
         linger(c, false, false);
     if (used == 0)
         return false;
