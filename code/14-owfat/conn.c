@@ -167,9 +167,17 @@ static enum want finish(struct owfat_conn *c, bool unread, bool may_close)
 
 bool owfat_overdue(struct owfat_conn *c)
 {
-    if (!c->lingering || linger_look(&c->linger, c->fd, LOOK_S * 1000) == WANT_CLOSE)
+    char byte;
+
+    if (c->out != NULL)
         return true;
-    give_time(c, LOOK_S);
+    if (!c->lingering && recv(c->fd, &byte, 1, MSG_PEEK) <= 0) {
+        begin_step(c);
+        return finish(c, false, false) == WANT_CLOSE;
+    }
+    if (c->lingering && linger_look(&c->linger, c->fd, LOOK_S * 1000) == WANT_CLOSE)
+        return true;
+    give_time(c, LOOK_S); /* a new time, or io_timeouted() would name it again at once */
     return false;
 }
 
