@@ -41,7 +41,7 @@ static socklen_t parse_address(union address *a, const char *text, int port)
     die(EXIT_FAILURE, "-a %s: not an IPv4 or IPv6 address", text);
 }
 
-/* Two descriptors: without them each client would wait, or hear 503, for as long as we live. */
+/* One for a client, one for its file: without them no client would ever be sent a file. */
 void demand_room(int fd)
 {
     int client = dup(fd), file = dup(fd);
@@ -64,8 +64,8 @@ void tcp_ready(int fd, const struct options *o)
     bool v6 = a.any.sa_family == AF_INET6;
     int n = printf("%s: listening on http://%s%s%s:%d/\n", program_name, v6 ? "[" : "", o->addr,
                    v6 ? "]" : "", ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
-    /* musl writes in the one, glibc in the other. EBADF: the program was started
-     * without a stdout. */
+    /* musl writes in printf(), glibc in fflush(). EBADF: the program was started without a
+     * stdout. */
     if ((n < 0 || fflush(stdout) != 0) && errno != EBADF)
         die_errno("write to stdout");
 }
@@ -124,8 +124,9 @@ void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepar
     union address a;
     socklen_t len = parse_address(&a, o->addr, o->port);
 
-    /* The first asks for the address without sharing it, and so learns whether it is free. The
-     * others name its port: one that the kernel chose it takes back when the socket is shut. */
+    /* The first socket does not share the address: its bind() fails if another server is there. The
+     * others bind to its port by number. With -p 0 the kernel has chosen that port, and from a
+     * socket that was bound to 0 it takes the port away when the socket is shut. */
     int first = bound_socket(&a, len, o, false);
     switch_on(first, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
     if (getsockname(first, &a.any, &len) < 0)
@@ -158,7 +159,7 @@ int accept_nonblocking(int listen_fd)
     return fd;
 }
 
-/* accept(2) names these as errors of the connection that has left the queue with them. */
+/* By accept(2) these are errors of one connection, and it has left the queue. */
 static bool is_of_one_connection(int error)
 {
     switch (error) {

@@ -13,14 +13,8 @@
  * (privileges_drop()). A call that fails ends the program: nothing is being served yet. */
 int tcp_listen(const struct options *o);
 
-/* The last call of the set-up: the line "NAME: listening on http://ADDR:PORT/" on stdout. A client
- * that reads it is served: all options are set, all that the server needs is there. So the program
- * ends here if it has no descriptors left, by demand_room(), or the line cannot be written. */
-void tcp_ready(int listen_fd, const struct options *o);
-void demand_room(int listen_fd);
-
-/* The same for a socket that does not block in accept(): the peer may have left since. The
- * signal to stop wakes it (stop_wakes()). */
+/* The same for a socket on which accept() does not wait: the client may have left since the socket
+ * was readable. The signal to stop makes it readable (stop_wakes()). */
 int tcp_listen_nonblocking(const struct options *o);
 
 /* The same for `count` sockets at one address (SO_REUSEPORT), among which the kernel spreads the
@@ -28,18 +22,27 @@ int tcp_listen_nonblocking(const struct options *o);
  * this address is an error, as it is without SO_REUSEPORT. */
 void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepare)(int fd));
 
+/* The last call of the set-up: the line "NAME: listening on http://ADDR:PORT/" on stdout. A client
+ * that reads it is served: all options are set, all that the server needs is there. So the program
+ * ends here if the line cannot be written, or demand_room() finds no room. */
+void tcp_ready(int listen_fd, const struct options *o);
+
+/* Ends the program if there are not two more descriptors. listen_fd is only for dup(). */
+void demand_room(int listen_fd);
+
 /* accept(2), for a connection that does not block. Returns it, or -1 with errno. */
 int accept_nonblocking(int listen_fd);
 #define ACCEPTS 16 /* in a pass at most: a flood of connections must not keep clients waiting */
 
 /*
- * What the errno of a failed accept(2) says of the next call. An error of one connection has left
- * the queue with it: false, accept again. With any other the next call will fail as well, at once
- * and at full speed, for the connection stays in the queue: true, after a line that says so unless
- * the last such line, however long ago, was the same; and the caller does not accept for
- * ACCEPT_PAUSE_MS. So too where errors of one connection come ACCEPT_IN_A_ROW in that time, and no
- * accept_succeeded() among them (accept_nonblocking() calls it): then they are the system's. If the
- * listening socket itself is broken, this ends the program.
+ * What to do after accept(2) has failed with this errno.
+ * - The error was that of one connection, which has left the queue: false, accept the next one.
+ * - Any other: the connection is still in the queue, so the next call would fail as well, at once.
+ *   True: the caller does not accept for ACCEPT_PAUSE_MS. A line on stderr names the error, unless
+ *   the last such line, however long ago, named the same.
+ * - ACCEPT_IN_A_ROW errors of one connection in that time, and no accept_succeeded() among them
+ *   (accept_nonblocking() calls it): true, since they are then the system's.
+ * - The listening socket itself is broken: this ends the program.
  */
 #define ACCEPT_PAUSE_MS 100
 #define ACCEPT_IN_A_ROW 64

@@ -15,8 +15,10 @@
 /*
  * Opens `path` (relative, "a/b.html") below the folder `root` for reading, O_NONBLOCK so that a
  * FIFO does not hold the server up. Returns a descriptor of whatever kind of file is there, or -1
- * with errno: EXDEV, ELOOP  the path leads out of root, or over a link this mechanism does not
- * follow others        as open(2)
+ * with errno:
+ *     EXDEV   the path leads out of root
+ *     ELOOP   ... or over a link that this mechanism does not follow
+ *     others  as open(2)
  */
 int open_below(int root, const char *path);
 
