@@ -120,7 +120,7 @@ bool children_wait_for_turn(void)
     children_hold();
     if (turns == 0) {
         children_wait_for_room();
-        bool lived = now_ms() >= next_round; /* children of the last round, for its second */
+        bool lived = now_ms() >= next_round; /* no place was free before the second was over */
         while (!stopping && (left = next_round - now_ms()) > 0) {
             struct timespec limit = {left / 1000, left % 1000 * 1000000L};
             pselect(0, NULL, NULL, NULL, &limit, &outside);

@@ -47,7 +47,7 @@ struct uring_job {
     size_t head, len;       /* in the piece: of the head, and in all */
 };
 
-/* Of so many workers of the kernel half may read (1 to 128) and a quarter open (1 to 64). */
+/* The kernel has so many workers: half of them may read (1 to 128), a quarter open (1 to 64). */
 void uring_jobs_set_up(unsigned workers);
 
 /* `used` is what http_parse() returned, not 0. NULL without memory. */
@@ -79,7 +79,7 @@ struct uring_job *uring_job_next(void);
  * the file the rest of the piece is. */
 off_t uring_job_fill(struct uring_job *job);
 
-/* Of the whole reply. */
+/* How many bytes the whole reply has. */
 static inline long long uring_job_size(const struct uring_job *job)
 {
     const struct reply *r = &job->reply;

@@ -272,7 +272,7 @@ static bool read_and_send(struct uring_conn *c)
     return by_worker || send_piece(c);
 }
 
-/* Of a worker's read, or of another that has fallen short. */
+/* The completion of a worker's read, or of a linked read that has fallen short. */
 static bool on_read(struct uring_conn *c, int result)
 {
     struct uring_job *job = c->job;

@@ -23,7 +23,7 @@ struct owfat_conn {
     const struct options *options;
     bool held_up;     /* the reply waits for the client to read */
     long long since;  /* when the step in hand, or lingering, began, by now_ms() */
-    struct list node; /* by that, among all */
+    struct list node; /* in the list of all, which is in the order of `since` */
 };
 
 /* Makes fd, just accepted, a connection of the library. Returns false without memory. */

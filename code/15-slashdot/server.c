@@ -59,9 +59,9 @@ static const struct conn_ops last_ops = {
     .find = transfer_find, .send = transfer_send, .end = transfer_end, .turn_bytes = SENDFILE_TURN};
 
 /*
- * Once for a connection, and by edge. After its first turn, not before: a connection that ends in
- * that turn costs no call, and what came meanwhile is reported all the same, since epoll_ctl(2)
- * looks at the socket.
+ * Registers a client, once and edge-triggered. After its first turn, not before: for a connection
+ * that ends in that turn the call is saved. What came during the turn is reported all the same,
+ * since epoll_ctl(2) looks at the socket.
  */
 static bool client_register(struct client *c)
 {

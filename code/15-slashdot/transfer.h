@@ -29,7 +29,7 @@ void transfer_end(struct exchange *x);
  * request for a name does not wait behind those for bytes. */
 void transfer_start(int readers, int docroot_fd);
 
-/* Those for bytes. */
+/* The threads for bytes. */
 extern struct pool *disk_threads;
 
 /* Makes x hold f, and takes over the caller's use of it. Returns false without memory. */

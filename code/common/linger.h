@@ -14,7 +14,7 @@
 #include "want.h"
 
 #define LINGER_LOOK_MS 100 /* between two looks; 14-owfat has a clock of seconds, and takes 1000 */
-#define LINGER_READS   64  /* a turn: if each brings bytes, they cost as much credit as 10 ms */
+#define LINGER_READS   64  /* by recv() in a turn: if all bring bytes, that costs 10 ms of credit */
 
 /* What a connection begins with: its time-out in units of 10 ms. */
 #define LINGER_CREDIT(timeout_s) ((timeout_s) < 327 ? (timeout_s)*100 : 32767)

@@ -31,7 +31,7 @@ static void leave_marks(void)
 
 void stop_begin(void)
 {
-    static atomic_bool begun; /* a server may have been stopping before there was a signal */
+    static atomic_bool begun; /* not `stopping`: 15-slashdot sets it, too, when a worker retires */
 
     stopping = true;
     leave_marks();

@@ -1,10 +1,10 @@
 /*
  * want.h: what a connection that never waits returns when it cannot go on.
  *
- * WANT_READ   recv() has just returned EAGAIN: call again when the socket is readable. (So says a
- *             connection that waits for the disk, too: call again when its job is over.)
- * WANT_WRITE  send() has just returned EAGAIN: call again when the socket is writable. (That send()
- *             took less than it was given is no proof that it would take no more.)
+ * WANT_READ   recv() has just returned EAGAIN: call again when the socket is readable. A connection
+ *             that waits for the disk returns this, too: call again when its job is over.
+ * WANT_WRITE  send() has just returned EAGAIN: call again when the socket is writable. One send()
+ *             that took less than it was given is no reason to wait: the next may take more.
  * WANT_AGAIN  there is more to do, after the turns of others: call again without waiting for the
  *             socket, which may report nothing new
  * WANT_CLOSE  close it, after all events of this wait are handled: one may still hold its pointer

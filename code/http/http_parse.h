@@ -25,12 +25,12 @@ enum http_method {
 
 struct request {
     enum http_method method;
-    int minor;         /* of HTTP/1.x: 0 or 1 (1.2 and above are answered as 1.1) */
-    bool keep_alive;   /* the client wants to use the connection again, and that is possible */
-    bool is_last;      /* the client has said that it sends nothing after this request */
-    bool has_body;     /* bytes of a body may follow the head; keep_alive is then false */
-    bool conditional;  /* there is an If-Match to If-Unmodified-Since: the reply may be 304, 412 */
-    struct slice line; /* the request line, for the log */
+    int minor;           /* of HTTP/1.x: 0 or 1 (1.2 and above are answered as 1.1) */
+    bool keep_alive;     /* the client wants to use the connection again, and that is possible */
+    bool is_last;        /* the client has said that it sends nothing after this request */
+    bool has_body;       /* bytes of a body may follow the head; keep_alive is then false */
+    bool conditional;    /* has one of the four fields for that: the reply may be 304 or 412 */
+    struct slice line;   /* the request line, for the log */
     struct slice target; /* without scheme and authority, where it had them */
     struct slice if_match, if_none_match;
     struct slice if_modified_since, if_unmodified_since;
