@@ -29,7 +29,7 @@ static void watch(struct client *c)
 
 static bool enter(struct client *c)
 {
-    /* FD_SET() with fd >= FD_SETSIZE writes past the array; libc does not check. */
+    /* With fd >= FD_SETSIZE FD_SET() writes past the array, or _FORTIFY_SOURCE ends the program. */
     if (c->conn.fd >= FD_SETSIZE)
         return false;
     who[c->conn.fd] = c;
