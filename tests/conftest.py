@@ -57,8 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(lack)
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+def _end_in_time(item: pytest.Item) -> Generator[None]:
     """A test that waits for ever fails, and says where: the others go on."""
 
     longest: int = item.config.getoption("--longest")
@@ -73,6 +72,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+pytest_runtest_call = pytest.hookimpl(hookwrapper=True)(_end_in_time)
 
 
 # ---- which tests run against which server
