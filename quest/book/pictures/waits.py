@@ -39,10 +39,16 @@ def foot(words: str) -> str:
     return text(WIDTH, HEIGHT - 4, words, 24, "soft end")
 
 
+def many(times: float) -> str:
+    """In two digits, with a space for thousands: "28 000"."""
+    digits = f"{float(f'{times:.2g}'):.0f}"
+    return f"{digits[:-3]} {digits[-3:]}" if len(digits) > 4 else digits
+
+
 def slow_client(data: Data) -> str:
     """The loop alone, beside a slow client, and a process for each client beside one."""
     key = "slow-client.{}.latency_ms".format
-    times = data.words("slow-client.01-iterative-loss")
+    times = many(data.value("slow-client.01-iterative-loss"))
     shown = (
         ("the loop, alone", "01-iterative", "full", ""),
         ("the loop, beside one slow client", "01-iterative-slow", "bad", f"{times} times as long"),
