@@ -63,6 +63,19 @@ def begin() -> None:
     sys.stderr = _text(2, sys.stderr, at_once=True)
 
 
+@contextlib.contextmanager
+def under_way(what: str) -> Iterator[None]:
+    """While the block runs a terminal shows what is done, so that a silence is explained; afterwards it is gone."""
+    shows = sys.stderr.isatty()
+    if shows:
+        print(f"{foreign.line(what)} ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 def _text(descriptor: int, old: TextIO | None, at_once: bool) -> TextIO:
     encoding = getattr(old, "encoding", None) or "utf-8"
     buffer = io.BufferedWriter(_Pipe(descriptor))

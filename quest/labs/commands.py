@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from quest.ground.entry import os_error_text
+from quest.ground.entry import os_error_text, under_way
 from quest.ground.files import locked
 from quest.labs import catalogue, class_table, files, intake, kept, place, stages, work
 from quest.labs.errors import CannotJudge, LabError, complain, say
@@ -90,6 +90,8 @@ def _list(folder: Path) -> str:
         state = state if score is None else f"{score} of {lab.points} points"
         first = first or (slug if score != lab.points else "")
         lines.append(f"  {slug:<15} {lab.title} ({lab.kind}; {state})")
+    lines += ["", "build: write what is missing; debug: mend mistakes; extend: add to a server that is whole;",
+              "measure: predict, measure, conclude."]  # fmt: skip
     more = f"To begin, or to go on: make lab CH={first}" if first else "You have done all of them."
     return "\n".join([*lines, "", more])
 
@@ -184,7 +186,8 @@ def _stage(lab: Lab, folder: Path, settings: Settings) -> int:
     while True:
         stage = lab.stages[number - 1]
         ids = [*stage.tests, *([MECHANISM] if number == 1 and lab.mechanism else [])]
-        verdict = _judged(lab.only(ids), folder, folder, settings, False, lambda _: None)
+        with under_way(f"checking stage {number}: {stage.title}"):
+            verdict = _judged(lab.only(ids), folder, folder, settings, False, lambda _: None)
         failed = stages.first_failed(verdict.results)
         with work.changing(lab.slug, folder) as progress:
             progress.stage = number if failed else max(progress.stage, number + 1)
@@ -231,7 +234,8 @@ def _judge(lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool
         say(result.entry.line)
 
     say(f"{lab.slug}: {lab.title}\n")
-    verdict = _judged(lab, folder, shown, settings, graded, on_result)
+    with under_way("judging: the points come when all tests are done") if graded else contextlib.nullcontext():
+        verdict = _judged(lab, folder, shown, settings, graded, on_result)
     if graded:
         for stage, score in verdict.by_stage if verdict.built else ():
             say(f"{stage.title}: {score} of {stage.points}")

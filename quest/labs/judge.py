@@ -26,6 +26,7 @@ from tests.conformance.process import calibrate
 MOST_PATIENCE = 6.0  #: times the time-outs of an idle machine
 SLOWER = 2.0  #: times: then a time-out may be the fault of this machine
 TESTER_BYTES = 2 << 30  #: of address space, for pytest
+BUILT_AS = "glibc"  #: the variant, in the tests' name of a server
 SHORT = 100  #: characters of a reason; the log has all of it
 PYTEST_SAYS = ("assert ", "Failed: ")
 EXCEPTION = re.compile(r"^([\w.]+\.)?(ContractBroken|NotServed|ConnectionLost|Misbehaved|AssertionError): ")
@@ -260,7 +261,7 @@ class Judge:
         elif status != 0:
             why = f"The test was ended: {status}."
         if why is not None:
-            short = _short(why)
+            short = _short(why).replace(f"{self.box.lab.slug}-{BUILT_AS}", "your server")
             # A piece of our test helps no student.
             more = "" if not short or short.startswith(PYTEST_SAYS) else f" ({short})"
             own = fail is not test.fail  # the failed test's own sentence comes first

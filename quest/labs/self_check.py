@@ -54,6 +54,8 @@ def check(lab: MeasuredLab, folder: Path, build: Path) -> bool:
         return False
     judged = Judged.from_folder(lab, folder)
     judged.tell()
+    if answers.missing(lab.questions, judged.answers.conclusion):
+        say(f"Now fill in [conclusion] of {folder / ANSWERS} from your data, and again: make check CH={lab.slug}")
     with work.changing(lab.slug, folder) as progress:
         progress.score = max(progress.score or 0, judged.report.score)
     return judged.report.score == lab.points

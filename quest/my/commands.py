@@ -16,8 +16,10 @@ import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
+from quest.ground.entry import under_way
 from quest.ground.errors import InputError
 from quest.ground.foreign import plain
+from quest.learn.words import chosen
 from quest.my import work
 from quest.my.judge import UNSEEN, Outcome, outcomes
 from quest.my.stages import Stage, Stages, load
@@ -35,11 +37,12 @@ def my(given: Given) -> int:
     """Status 0 if what was asked for passes, 1 if not. InputError for what is wrong with the folder."""
     stages, folder = load(), Path(given.get("WORK", "work"), "my")
     for setting in ("STAGE", "SKIP"):
-        if (name := given.get(setting, "")) and name not in stages.names:
-            raise InputError(f"{setting}={name}: there is no such stage. There are: {', '.join(stages.names)}")
+        if name := given.get(setting, ""):
+            given = {**given, setting: chosen(name, stages.names, setting, "stage")}
     if work.begin(folder):
         _say(f"Your server begins in {folder}: server.c reads its options, run starts it. It may be in any language.\n"
-             "Write what the first stage asks for, then: make my\n")
+             "Write what the first stage asks for, then: make my\n"
+             f"By hand, after that: {folder}/run -p 8080 code/site\n")
         _say(_task(stages, folder, stages.names[0]))
         return 0
     if "SKIP" in given:
@@ -136,9 +139,16 @@ def build(folder: Path) -> str:
 
 
 def _run(folder: Path, names: Iterable[str]) -> Generator[Outcome, None, None]:
-    """The outcomes of these stages. What is left of them is not tried where this is closed."""
+    """The outcomes of these stages. What is left of them is not tried where this is closed. On a terminal it is said
+    which one is checked: some take ten seconds.
+    """
+    left = list(names)
     try:
-        yield from outcomes(folder, list(names))
+        with contextlib.closing(outcomes(folder, left)) as told:
+            for name in left:
+                with under_way(f"checking {name}"):
+                    outcome = next(told)
+                yield outcome
     except RuntimeError as error:
         raise InputError(f"the check itself failed: {error}") from None
 

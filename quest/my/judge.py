@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -92,7 +92,7 @@ def judged(folder: Path, names: Sequence[str], own_network: bool) -> Iterator[Ou
         yield outcome
 
 
-def outcomes(folder: Path, names: Sequence[str]) -> Iterator[Outcome]:
+def outcomes(folder: Path, names: Sequence[str]) -> Generator[Outcome, None, None]:
     """The same by a process of its own. RuntimeError, with its last words, if that fails."""
     words = [sys.executable, "-E", "-s", "-m", "quest.my.judge"]
     for prefix, mark in ((judge_in_a_network_of_its_own(), "own"), ([], "shared")):

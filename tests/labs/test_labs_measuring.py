@@ -118,6 +118,7 @@ def test_a_conclusion_is_judged_by_ones_own_data(work: Path) -> None:
 def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work: Path) -> None:
     _, said, _ = lab(work, "check", f"CH={SLUG}")
     assert "Predicted, and seen" not in said, "it would be the conclusion"
+    assert "Now fill in [conclusion] of " in said, "and what to do about it"
     answer(work, "conclusion", CONCLUSION)
     status, said, wrong = lab(work, "check", f"CH={SLUG}")
     assert (status, wrong) == (0, "")

@@ -365,6 +365,8 @@ def test_hints_and_stages_that_are_left_out(tmp_path: Path, folder: Path, capsys
     for wrong in ({"HINT": "4"}, {"STAGE": "nothing"}, {"SKIP": "nothing"}):
         with pytest.raises(InputError):
             my(tmp_path, **wrong)
+    with pytest.raises(InputError, match=r"STAGE=helo: there is no such stage; did you mean hello\?"):
+        my(tmp_path, STAGE="helo")
 
 
 def test_a_stage_that_was_named_has_hints_of_its_own(
@@ -383,6 +385,19 @@ def test_a_stage_that_was_named_has_hints_of_its_own(
         assert text.startswith(f"{name}, hint 1 of 3") and text.endswith(f"make my {which}HINT=2\n")
         assert my(tmp_path, **given) == 1
         assert f"The task: labs/my/{name}.toml." in capsys.readouterr().out, "it is not printed any more"
+
+
+def test_on_a_terminal_it_is_said_what_is_checked(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until it is done; and nothing of it goes to a file."""
+    my(tmp_path)
+    made_up(monkeypatch, {"hello": "not yet"})
+    my(tmp_path)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    my(tmp_path)
+    assert capsys.readouterr().err == "checking hello ...\r\x1b[K"
 
 
 def test_a_damaged_state_is_one_line(tmp_path: Path, folder: Path) -> None:
