@@ -231,17 +231,13 @@ def tools() -> Section:
         package.name: Answer(
             False,
             f"not installed: {package.needed_by}",
-            CLASSES[package.classes.partition(",")[0]] or _by_hand(package.name, package.classes.partition(",")[0]),
+            CLASSES[package.classes.partition(",")[0]]
+            or (f"DEPS=yes sh {DEPS} browser" if "@" in package.name else f"apt-get install {package.name}"),
         )
         for package in all_of_them
         if package.name not in here
     }
     return Section("tools", "here", len(all_of_them), lacking)
-
-
-def _by_hand(name: str, class_: str) -> str:
-    """What installs a package that no goal asks for. One with an @ is none of Debian's: deps.sh fetches it."""
-    return f"DEPS=yes sh {DEPS} {class_}" if "@" in name else f"apt-get install {name}"
 
 
 def _lacking(answers: dict[str, Answer]) -> dict[str, Answer]:

@@ -115,10 +115,10 @@ def test_this_machine_without_any_library() -> None:
     assert ("make" not in lacking) == (places.which("make") is not None)
 
 
-def test_what_debian_does_not_have_is_not_asked_of_apt() -> None:
-    """axe-core is fetched by deps.sh, and no goal of make asks for it."""
-    assert doctor._by_hand("axe-core@4.12.1", "browser") == "DEPS=yes sh setup/deps.sh browser"
-    assert doctor._by_hand("chromium", "browser") == "apt-get install chromium"
+def test_what_debian_does_not_have_is_not_asked_of_apt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, ""))  # nothing is here
+    remedies = {name: answer.remedy for name, answer in doctor.tools().lacking.items()}
+    assert remedies["axe-core@4.12.1"].startswith("DEPS=yes sh ") and remedies["chromium"].startswith("apt-get ")
 
 
 def test_the_variants_are_those_of_make() -> None:
