@@ -61,11 +61,11 @@ def heading(lab: Lab | MeasuredLab, number: int) -> str:
 
 
 def task(lab: Lab, number: int) -> str:
-    """What the task asks for in this stage: its steps that name a test of it, in Markdown; "" if none does."""
+    """What the task asks for in this stage: its steps that name a test of it, without marks; "" if none does."""
     wanted = set(lab.stages[number - 1].tests)
     text = (lab.folder / "task.md").read_text(encoding="utf-8")
     steps = [" ".join(words.split()) for _, words in STEP.findall(text) if wanted & set(_ids(words))]
-    return "\n".join(steps)
+    return IDS.sub(r"(\1)", "\n".join(steps)).replace("**", "")  # for a terminal
 
 
 def _ids(words: str) -> Iterator[str]:

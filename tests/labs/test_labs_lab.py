@@ -1,5 +1,6 @@
 """Reading a lab, cutting its starter, and what make lab, hint and solution say."""
 
+import re
 import shutil
 import subprocess
 import tomllib
@@ -120,7 +121,8 @@ def test_a_lab_is_whole(slug: str, tmp_path: Path) -> None:
         assert f"\ndef {function}(" in path.read_text(encoding="utf-8"), name
     assert {hint.test for hint in lab.hints} >= {test.id for test in lab.tests if test.points}
     for number, stage in enumerate(lab.stages, 1):
-        assert stages.task(lab, number), f"task.md has no step for {stage.title}"
+        asked = stages.task(lab, number)
+        assert asked and "*" not in re.sub(r"`[^`]*`", "", asked), f"task.md has no step for {stage.title}, or marks"
         assert stage.points and len(stages.heading(lab, number)) <= 100
     task = (lab.folder / "task.md").read_text(encoding="utf-8")
     assert f"make check CH={slug}" in task
