@@ -14,7 +14,6 @@
 #include "stop.h"
 #include "unsent.h"
 
-#define STARVED_MOST  4096 /* receives in a row without a buffer: then the connection ends */
 #define TRIES         8    /* to open a file while folders on the way to it are being renamed */
 #define LATE_MS       1000 /* a client that has waited for the disk so long is given a new step */
 #define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
@@ -68,10 +67,20 @@ static bool receive(struct uring_conn *c)
     return true;
 }
 
+/*
+ * ENOBUFS: all buffers are taken. They come back in this pass of the loop, so the receive is
+ * submitted again. Each pass serves 64 (RECEIVE_BUFFERS): the turn of each connection has come long
+ * before that.
+ */
+static int starved_most(void)
+{
+    return 64 + uring_conns / 16;
+}
+
 static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
 {
-    if (cqe->res == -ENOBUFS) /* all buffers are taken, and come back in this pass */
-        return c->starved++ < STARVED_MOST && receive(c);
+    if (cqe->res == -ENOBUFS)
+        return c->starved++ < starved_most() && receive(c);
     c->starved = 0;
     if (cqe->res == -EAGAIN) /* MSG_DONTWAIT */
         return c->state == LINGERING || linger(c, false);

@@ -241,6 +241,17 @@ def test_an_operation_that_fails(traced: Traced, call: str, error: str, when: st
     assert wait_until(server.serves, server.patience.limit)  # the fault may come to it, too
 
 
+@contract("survives", "leaks")
+def test_a_receive_that_never_finds_a_buffer(traced: Traced) -> None:
+    """It is submitted again as often as others may be before it, which are none here: not thousands of times."""
+    server, trace = traced("recvfrom", inject="recvfrom:error=ENOBUFS:when=1+1", operations=True)
+    with server.connect() as c:
+        c.send(ASK)
+        c.expect_gone()
+    tries = sum(result == "ENOBUFS" for _, _, result in trace.calls())
+    assert 3 < tries <= 100
+
+
 @contract("idle-time-out", "leaks", "signals")
 def test_clients_that_leave_while_the_kernel_works_for_them(start: Start) -> None:
     """At every moment of a request some operation names the connection, and may yet write to it."""
