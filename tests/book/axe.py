@@ -78,6 +78,36 @@ def problems(driver: Any, seen: set[str]) -> list[str]:
     return wrong
 
 
+#: Leaves one slide in the deck, with all its steps: axe goes through the whole page each time. And nothing that lies
+#: over or under it, or fades: then axe knows no background, and says nothing of contrast.
+ALONE = """
+  const slide = (window.allSlides ??= Reveal.getSlides())[arguments[0]];
+  slide.classList.remove("past", "future");
+  slide.classList.add("present");
+  for (const name of ["hidden", "aria-hidden"]) slide.removeAttribute(name);
+  slide.style.cssText = "display: flex; pointer-events: auto";
+  for (const step of slide.querySelectorAll(".fragment")) step.classList.add("visible");
+  slide.insertAdjacentHTML("afterbegin", "<style>*, ::before, ::after { transition: none !important }</style>");
+  for (const other of document.querySelectorAll(".reveal > :not(.slides)")) other.remove();
+  document.querySelector(".reveal .slides").replaceChildren(slide);
+  return slide.id;
+"""
+SLIDE = {"include": [".reveal .slides"]}
+#: A deck's theme is its own, not the system's.
+THEME = "document.documentElement.dataset.theme = arguments[0];"
+
+
+def slide_problems(driver: Any, seen: set[str]) -> list[str]:
+    """As problems(), of the slide that ALONE has left in a deck into which axe is loaded."""
+    new = driver.execute_script(NEW_PLACES, list(seen))
+    seen.update(new)
+    wrong = found(driver, SLIDE, rules={rule: {"enabled": False} for rule in (*COLOUR, *NOT_OURS)})
+    for name in (*reversed(SCHEMES),) if new else ():  # light is left behind
+        driver.execute_script(THEME, name)
+        wrong += [f"{name}: {each}" for each in found(driver, {"include": ["[data-axe]"]}, runOnly=list(COLOUR))]
+    return wrong
+
+
 def main(names: list[str]) -> int:
     """Status 1 if anything is found."""
     from selenium import webdriver

@@ -114,6 +114,24 @@ def test_slides(driver: Any, deck: Path, part: int) -> None:
     assert browser.deck_problems(driver, deck, part, PARTS) == []
 
 
+@in_parts
+def test_axe_finds_nothing_on_any_slide(driver: Any, axe_core: None, deck: Path, part: int) -> None:
+    """With all steps shown, in the light and in the dark deck."""
+    browser.resize(driver, 1280, 720)
+    driver.get(deck.as_uri())
+    assert browser.started(driver)
+    axe.load(driver)
+    seen: set[str] = set()
+    problems = []
+    count = driver.execute_script("return Reveal.getTotalSlides();")
+    for index in range(count * part // PARTS, count * (part + 1) // PARTS):
+        name = driver.execute_script(axe.ALONE, index)
+        driver.execute_async_script(browser.DRAWN)
+        problems += [f"#/{name}: {problem}" for problem in axe.slide_problems(driver, seen)]
+    assert problems == []
+    assert seen
+
+
 def test_slides_fit_their_pages(driver: Any, deck: Path) -> None:
     """The print view, whose layout is not that of the screen."""
     check = "const check = function () {" + browser.CHECK_SLIDE + "};"
