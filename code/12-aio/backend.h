@@ -68,6 +68,10 @@ void backend_choose(const char *name, int readers);
 enum sent backend_send(int fd, struct exchange *x, long *budget);
 void backend_end(struct exchange *x);
 
+/* Before there are threads: else their stacks could take the last of the memory, and no client
+ * would get the buffer that its reply needs. */
+void piece_init(void);
+
 /* The operations of a body_source whose pieces the backend reads; and its start(). */
 void piece_start(const struct backend *backend, int readers);
 enum fetched piece_fetch(struct exchange *x);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "12-aio/cached.h"
+#include "die.h"
 
 /* Kept for the next replies: each page of new memory costs a page fault. They come from the kernel
  * and not from malloc(), since buffers of two sizes would leave holes in its heap. */
@@ -18,12 +19,7 @@ static int spares;
 
 static const struct backend *reader;
 
-void piece_start(const struct backend *backend, int readers)
-{
-    reader = backend;
-    backend->start(readers);
-}
-
+/* NULL with ENOMEM. */
 static char *piece_take_buffer(size_t room)
 {
     void *buffer;
@@ -32,6 +28,21 @@ static char *piece_take_buffer(size_t room)
         return spare[--spares];
     buffer = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return buffer != MAP_FAILED ? buffer : NULL;
+}
+
+void piece_init(void)
+{
+    char *first = piece_take_buffer(PIECE_SIZE);
+
+    if (first == NULL)
+        die_errno("mmap");
+    spare[spares++] = first;
+}
+
+void piece_start(const struct backend *backend, int readers)
+{
+    reader = backend;
+    backend->start(readers);
 }
 
 static void piece_give_buffer(struct piece *p)

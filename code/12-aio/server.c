@@ -114,6 +114,7 @@ int main(int argc, char **argv)
 
     options_parse_own(&o, argc, argv, "a web server that does not wait for the disk", own, 4);
     jobs_init();
+    piece_init();
     bool has_helper = helper_choose(&ops, own[2].value, o.docroot_fd); /* forks before threads */
     int threads = own[2].value != NULL && !has_helper
                       ? options_number('m', own[2].value, 0, MOST_THREADS)

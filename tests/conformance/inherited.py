@@ -79,6 +79,8 @@ STATES = (
     *limits("NOFILE", 16, may=(SERVES, HAS_NO_ROOM, ENDS), group="-"),
     *limits("AS", 8 << 20, 64 << 20, may=(SERVES, ENDS), group="-"),
     *limits("AS", 16 << 20, may=(SERVES, ENDS)),
+    *limits("DATA", 2 << 20, may=(SERVES, ENDS), group="-"),
+    *limits("DATA", 4 << 20, may=(SERVES, ENDS)),
     *limits("FSIZE", 0, may=(ENDS,), silent=True, of_stdout=True),
     *limits("MEMLOCK", 0, may=(SERVES, ENDS), group="-"),
     *limits("NPROC", 1, 3, may=(SERVES, HAS_NO_ROOM, ENDS), own_user=True),
