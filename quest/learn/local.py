@@ -2,8 +2,9 @@
 the demos of `make present`. Whoever writes a page can make a browser send requests to a port of
 127.0.0.1, so each request is checked before it is answered:
 
-- its Host is this machine by name or address, so that no domain of somebody else can be pointed
-  here (DNS rebinding); where the port is forwarded, its number may be another;
+- its one Host, and the authority of a target of the absolute form, is this machine by name or
+  address, so that no domain of somebody else can be pointed here (DNS rebinding); where the port
+  is forwarded, its number may be another;
 - it is complete within SECONDS, and at most CONNECTIONS are open at a time;
 - its body has a length of digits, BODY bytes at most; JSON numbers are finite;
 - what raises while it is answered is a 400 and a line in the terminal, never a traceback.
@@ -27,6 +28,19 @@ NAMES = (HERE, "localhost", "[::1]")
 SECONDS = 10.0  # from the connection to the last byte of the request
 CONNECTIONS = 64
 BODY = 65536
+
+
+def _is_here(host: str) -> bool:
+    """Whether a Host, or the authority of a target, names this machine."""
+    name = host.strip().lower()
+    digits = name.rpartition(":")[2]
+    return (name.removesuffix(f":{digits}") if digits.isascii() and digits.isdigit() else name) in NAMES
+
+
+def _authority(target: str) -> list[str]:
+    """That of a target of the absolute form, which goes before Host."""
+    _, absolute, rest = target.partition("://")
+    return [rest.partition("/")[0]] if absolute and not target.startswith("/") else []
 
 
 class Refused(Exception):
@@ -84,10 +98,8 @@ class Handler(SimpleHTTPRequestHandler):
     def parse_request(self) -> bool:
         if not super().parse_request():
             return False
-        name = (self.headers.get("Host") or "").strip().lower()
-        digits = name.rpartition(":")[2]
-        bare = name.removesuffix(f":{digits}") if digits.isascii() and digits.isdigit() else name
-        if bare not in NAMES:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or not all(map(_is_here, [*hosts, *_authority(self.path)])):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "this Host is not served here")
             return False
         return True
