@@ -34,9 +34,11 @@ local function title_of(key, entry)
   return key .. interval .. (entry.run and '; ' .. whose .. entry.run or '')
 end
 
--- A unit never stands alone at the start of a line; an interval may.
+-- A unit never stands alone at the start of a line, nor do the last three digits of 100 000; an interval may.
 function numbers.plain(text)
-  return pandoc.Span((text:gsub('(%d) (%a)', '%1\u{a0}%2'):gsub(' µ', '\u{a0}µ'))).content
+  local kept = text:gsub('(%d) (%a)', '%1\u{a0}%2'):gsub(' µ', '\u{a0}µ')
+  for _ = 1, 2 do kept = kept:gsub('%f[%w](%d%d?%d?) (%d%d%d%f[^%d])', '%1\u{a0}%2') end -- 3 000 000 has two blanks
+  return pandoc.Span(kept).content
 end
 
 -- A table of inlines: caption, head and rows; aligns ('Left'), widths (0 each unless given).
@@ -83,13 +85,17 @@ end
 
 local units = ' ns µs ms s min h B KB KiB kB MB MiB GB GiB TB Hz kHz MHz GHz % W '
 
--- "290 µs" gets a blank that does not break; the unit is without what closes a sentence or a bracket.
-local function keep_units(inlines)
+-- "290 µs" and "10 000" get a blank that does not break; the unit is without what closes a sentence or a bracket.
+local function belong(before, after)
+  return before:find('%d$') and units:find(' ' .. (after:match('^[^%s.,;:!?)/]+') or '?') .. ' ', 1, true)
+    or before:find('%f[%w]%d%d?%d?$') and after:find('^%d%d%d%f[^%d]')
+end
+
+local function keep_numbers(inlines)
   for index = 2, #inlines - 1 do
     local before, blank, after = inlines[index - 1], inlines[index], inlines[index + 1]
     local breakable = blank.t == 'Space' or blank.t == 'SoftBreak'
-    if breakable and before.t == 'Str' and after.t == 'Str' and before.text:match('%d$')
-      and units:find(' ' .. (after.text:match('^[^%s.,;:!?)/]+') or '?') .. ' ', 1, true) then
+    if breakable and before.t == 'Str' and after.t == 'Str' and belong(before.text, after.text) then
       inlines[index] = pandoc.Str('\u{a0}')
     end
   end
@@ -101,7 +107,7 @@ function numbers.apply(doc)
   for source, list in pairs(runs) do
     doc.meta['runs-' .. source] = pandoc.MetaList(pandoc.List(list):map(pandoc.MetaString))
   end
-  return doc:walk { Inlines = keep_units }
+  return doc:walk { Inlines = keep_numbers }
 end
 
 -- The experiments of which a finding is not what the reader's own data show: what the text says of them is of the
