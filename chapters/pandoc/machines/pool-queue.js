@@ -64,7 +64,7 @@ function curve(free, kind) {
   return path(way(places), kind);
 }
 
-// A diamond around its place; at the upper edge, if it lies above.
+// A diamond around its place; at the upper edge, if it lies above. The one that is explained stands above the chart: in it, it is a point.
 const diamond = ([load, stay]) => path(`M${x(load / 100)} ${y(stay) - 9}l9 9l-9 9l-9 -9z`, "d");
 
 function draw(state, measured) {
@@ -86,7 +86,7 @@ function draw(state, measured) {
     text(LEFT - 30, 20, "stay, in service times", "h"),
     text(LEFT, 290, "0", "q mid"), text(x(0.5), 290, "load 50 %", "q mid"), text(x(1), 290, "100 %", "q end"),
     free === 1 ? "" : curve(1, "dashed"), free ? curve(free, "curve") : "",
-    ...(free === MEASURED && measured.length ? [...measured.map(diamond), path(`M${LEFT + 20} 61l9 9l-9 9l-9 -9z`, "d"), text(LEFT + 36, 76, "measured")] : []),
+    ...(free === MEASURED && measured.length ? [...measured.map(diamond), path("M530 29l9 9l-9 9l-9 -9z", "d"), text(640, 44, "measured", "end")] : []),
     path(`M${x(load)} ${BOTTOM}V${y(point)}`, "dashed"), circle(x(load), y(point), 9, "B"),
     load < 1 ? text(640, 326, `N = X · R: ${fixed(there)} = ${state.rate}/s · ${fixed(stay)} ms`, "end") : text(640, 326, "the queue grows for ever", "end"),
   ].join("")];
