@@ -32,9 +32,9 @@ function setUpMark() {
   update();
 }
 
-// A table that is wider than its place scrolls: by keys, too. One for screen readers alone has a pixel, and is no stop.
+// A table or a plot that is wider than its place scrolls: by keys, too. One for screen readers alone has a pixel, and is no stop.
 function setUpWideTables() {
-  const tables = [...document.querySelectorAll("main table")];
+  const tables = [...document.querySelectorAll("main :is(table, .plot)")];
   const update = () => tables.forEach((table) => {
     if (table.scrollWidth > table.clientWidth && table.clientHeight > 1) table.tabIndex = 0;
     else table.removeAttribute("tabindex");

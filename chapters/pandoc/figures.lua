@@ -41,12 +41,15 @@ local function words_of(inlines)
   return pandoc.utils.stringify(walked)
 end
 
+-- A plot has letters for a page: on a telephone it scrolls in a place of its own (book.css), so that they can be read.
+local function is_plot(svg) return svg and svg:find('id="gnuplot_canvas"', 1, true) end
+
 -- The picture, or why it was not drawn here: `make figures` leaves the reason in its place.
-local function picture(div, src)
+local function picture(div, src, svg)
   local path = common.build .. '/figures/' .. src
   if common.depend(path) then
-    local alt = div.attributes.alt or words_of(div.content[1].content)
-    return pandoc.Plain { pandoc.Image(alt, 'figures/' .. src) }
+    local image = pandoc.Plain { pandoc.Image(div.attributes.alt or words_of(div.content[1].content), 'figures/' .. src) }
+    return is_plot(svg) and common.form ~= 'slides' and pandoc.Div({ image }, pandoc.Attr('', { 'plot' })) or image
   end
   local reason = common.depend((path:gsub('%.%a+$', '.skipped')))
   if not reason then common.fail(src, 'unknown figure %s (no %s)', src, path) end
@@ -113,7 +116,7 @@ local function draw(div)
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
     run_label(svg),
-    is_wall(svg) and wall(div, src, svg) or src:find('^stage%-') and stage_plot(div, src) or picture(div, src),
+    is_wall(svg) and wall(div, src, svg) or src:find('^stage%-') and stage_plot(div, src) or picture(div, src, svg),
     common.raw('<figcaption>'),
     pandoc.Plain(caption .. to_the_machine(svg)),
     common.raw('</figcaption>\n</figure>'),
