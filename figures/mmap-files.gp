@@ -12,12 +12,15 @@ metric_of(i) = word(curves, i)[strstrt(word(curves, i), ":") + 1:*]
 there = ""
 y_low = 1e9
 y_high = 0
+x_high = 0
 do for [i=1:words(curves)] {
     if (has(variant_of(i))) {
         there = there . " " . i
         stats series(variant_of(i)) using metric_of(i) nooutput
         y_low = STATS_min < y_low ? STATS_min : y_low
         y_high = STATS_max > y_high ? STATS_max : y_high
+        stats series(variant_of(i)) using "x" nooutput
+        x_high = STATS_max > x_high ? STATS_max : x_high
     }
 }
 
@@ -25,6 +28,9 @@ set logscale y
 eval y_title("one file, µs (logarithmic)")
 set xlabel "files mapped"
 set xrange [0:*]
+# Five or six numbers: left to itself gnuplot writes 9000 and 10000 into each other.
+ten = 10 ** floor(log10(x_high))
+set xtics x_high > 5 * ten ? 2 * ten : x_high > 2 * ten ? ten : ten / 5
 set yrange [0.6 * y_low:1.6 * y_high]
 set format y "%.10g"
 set lmargin 9
