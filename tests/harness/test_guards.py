@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quest.ground.errors import InputError
+from quest.measure import chosen
 from quest.report import claims, guards
 from quest.report.check import check
 from quest.report.guards import AGREES, DISAGREES, UNKNOWN
@@ -203,7 +204,8 @@ def test_the_numbers_of_a_note_are_checked(here: Tree, capsys: pytest.CaptureFix
 
 
 def test_those_of_the_book_can_be_asked() -> None:
-    experiments = experiment_file.load_all(ROOT / "benchmarks/experiments")
+    folders = (experiment_file.FOLDER, chosen.SINCE)
+    experiments = [one for folder in folders for one in experiment_file.load_all(ROOT / folder)]
     ledger = claims.load(experiments, ROOT / "benchmarks/claims.toml")
     found = guards.load(experiments, ledger, ROOT / guards.GUARDS)
     assert found and all(use.name in RULES for _, claim in found.values() for use in claim.rules)

@@ -275,7 +275,7 @@ ENDINGS = {
 def test_what_becomes_of_a_test(
     status: int | None, ends: list[str], outcome: Outcome, why: str
 ) -> None:
-    box: Any = None
+    box: Any = SimpleNamespace(lab=SimpleNamespace(slug="x"))
     how = How(Toolchain((), (), ()), Path(), 2.0, 1, True, lambda _: None)
     test = Test("x", "X", 3, ("t",), "FAIL")
     found = {ENDINGS[name].outcome: ENDINGS[name] for name in ends}
