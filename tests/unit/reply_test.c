@@ -461,11 +461,13 @@ static void check_largest(void)
     for (int less = 0; less <= REPLY_HEAD_MAX; less += REPLY_HEAD_MAX / 2) {
         struct stat st = {.st_mode = S_IFREG, .st_size = LLONG_MAX - less, .st_mtime = 1};
         reply_of(&r, "GET", "1.1", "Connection: close\r\n", &st, "file");
-        tap_ok(less < REPLY_HEAD_MAX ? r.status == 500 && r.fd == -1 && r.end == 0
-                                     : r.status == 200 && r.end == (off_t)st.st_size && !r.may_close,
+        tap_ok(less < REPLY_HEAD_MAX
+                   ? r.status == 500 && r.fd == -1 && r.end == 0
+                   : r.status == 200 && r.end == (off_t)st.st_size && !r.may_close,
                "%lld bytes: %d", (long long)st.st_size, r.status);
         reply_of(&r, "GET", "1.1", "Connection: close\r\nRange: bytes=-5\r\n", &st, "file");
-        tap_ok(r.status == 206 && r.end == (off_t)st.st_size && r.may_close, "the last 5: %d", r.status);
+        tap_ok(r.status == 206 && r.end == (off_t)st.st_size && r.may_close, "the last 5: %d",
+               r.status);
     }
 }
 
