@@ -40,9 +40,9 @@ function drawn(side, state, left) {
   const { kb, last } = state[side], { lamp, asleep: sleeps, hangs } = model(state)[side];
   return [
     text(left, 20, side === "level" ? "level (the default)" : "edge (EPOLLET)", "h"),
-    circle(left + 32, 74, 26, lamp ? "on" : "box"), lamp ? path(Array.from({ length: 8 }, (_, i) => {
+    circle(left + 38, 74, 26, lamp ? "on" : "box"), lamp ? path(Array.from({ length: 8 }, (_, i) => {
       const [dx, dy] = [Math.cos(i * Math.PI / 4), Math.sin(i * Math.PI / 4)];
-      return `M${(left + 32 + 30 * dx).toFixed(1)} ${(74 + 30 * dy).toFixed(1)}l${(9 * dx).toFixed(1)} ${(9 * dy).toFixed(1)}`;
+      return `M${(left + 38 + 30 * dx).toFixed(1)} ${(74 + 30 * dy).toFixed(1)}l${(9 * dx).toFixed(1)} ${(9 * dy).toFixed(1)}`;
     }).join(""), "line") : "",
     text(left + 84, 70, "the next epoll_wait"), text(left + 84, 94, lamp ? "returns at once" : "sleeps", lamp ? "h" : "t"),
     text(left, 144, `socket: ${kb} kB not read`),
