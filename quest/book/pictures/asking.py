@@ -67,7 +67,7 @@ def sigio(data: Data) -> str:
         text(WIDTH, 34, "a signal for each event", 30, "end soft"),
         box(0, 56, WIDTH, 86, "frame"),
         step(*slots, text(0, 184, f"sigtimedwait() takes one for each call: fd {EVENTS[0]}, then fd {EVENTS[1]}", 28)),
-        step(box(WIDTH - 470, 212, 470, 84, "bad"), text(WIDTH - 446, 266, "SIGIO", 40, "b on"),
+        step(box(WIDTH - 560, 212, 560, 84, "bad"), text(WIDTH - 536, 266, "SIGIO", 40, "b on"),
              text(WIDTH - 24, 264, "something, somewhere", 28, "on end"),
              text(0, 264, "The queue is full:", 34, "b bad")),
         step(text(0, 354, "So you keep the array for poll.", 34, "b"),
