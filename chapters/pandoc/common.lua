@@ -145,12 +145,13 @@ local words = { figure = 'Figure', listing = 'Listing', page = 'Chapter' }
 local unnumbered = { part = 'the part', appendix = 'the appendix', front = 'the page' }
 
 -- "Figure 2.3", "Listing 2.1", "Chapter 2"; a page without a number is named by its title: the chapter “The scheduler”.
--- Other things without a number have their title alone.
+-- Other things without a number have their title alone, in quotation marks: it may be the subject of a sentence.
 function common.name(row)
   local is_page = row.kind == 'page'
   local word = is_page and (row.number or ''):match('^%a$') and 'Appendix' or words[row.kind]
   if word and row.number then return word .. ' ' .. row.number end
-  return is_page and ('%s “%s”'):format(unnumbered[row.role] or 'the chapter', row.text or row.slug) or row.text or row.label
+  if is_page then return ('%s “%s”'):format(unnumbered[row.role] or 'the chapter', row.text or row.slug) end
+  return row.text and ('“%s”'):format(row.text) or row.label
 end
 
 -- fig:fork-latency -> fig-fork-latency: EPUB allows no colon in an id.

@@ -108,8 +108,8 @@ void children_wait_for_room(void)
 /*
  * All free places are filled in one round, and rounds begin at least a second apart: a child that
  * dies at once must not be forked in a loop. sleep() would end with every SIGCHLD, so the time is
- * taken from the clock. pselect() is sigsuspend() with a time limit, so no signal is missed. After
- * MOST_EMPTY rounds without a child that lives, the cause does not pass: returns false.
+ * taken from the clock. pselect() is sigsuspend() with a time limit, so no signal is missed. Returns
+ * false after MOST_EMPTY rounds in which no child lived for a second: the cause seems to stay.
  */
 bool children_wait_for_turn(void)
 {
@@ -120,7 +120,7 @@ bool children_wait_for_turn(void)
     children_hold();
     if (turns == 0) {
         children_wait_for_room();
-        bool lived = now_ms() >= next_round; /* no place was free before the second was over */
+        bool lived = now_ms() >= next_round; /* all places were taken for a second */
         while (!stopping && (left = next_round - now_ms()) > 0) {
             struct timespec limit = {left / 1000, left % 1000 * 1000000L};
             pselect(0, NULL, NULL, NULL, &limit, &outside);
