@@ -156,8 +156,9 @@ static bool serve_request(struct session *c)
     struct reply reply;
     int used = read_request(c, &req);
 
-    /* We end it, not the client: the reply before this one may still be under way. */
-    if (used == 0 && (stopping || now() >= c->deadline))
+    /* We end it, not the client (EAGAIN: recv() waits no longer): the last reply may still be under
+     * way. */
+    if (used == 0 && (errno == EAGAIN || now() >= c->deadline))
         linger(c, false, false);
     if (used == 0)
         return false;

@@ -19,7 +19,7 @@ struct serve {
     const struct options *options;
     bool keep_alive; /* may a client send more than one request? */
     /* Called at the start of each step with o->timeout seconds: alarm(2) in a process that serves
-     * one client; NULL where the socket has time-outs. */
+     * one client, where SIGALRM ends the waiting (stop.h); NULL where the socket has time-outs. */
     unsigned (*watchdog)(unsigned seconds);
 };
 

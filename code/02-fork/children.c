@@ -137,7 +137,7 @@ bool children_wait_for_turn(void)
 void children_forget(void)
 {
     signal(SIGCHLD, SIG_DFL);
-    signal(SIGALRM, SIG_DFL);
+    stop_on_signals();
     children_release();
 }
 

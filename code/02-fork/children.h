@@ -37,7 +37,8 @@ void children_wait_for_room(void);
  */
 bool children_wait_for_turn(void);
 
-/* In the child, instead of children_release(): takes the parent's handlers away. */
+/* In the child, instead of children_release(): in place of the parent's handlers come those of
+ * stop_on_signals(). */
 void children_forget(void);
 
 /* Asks all children to stop, kills those that have not after STOP_GRACE seconds, and waits for

@@ -48,10 +48,18 @@ static void on_stop(int signum)
     errno = saved;
 }
 
-static void end_now(int signum)
+/* Before the signal to stop: the alarm of a step. The client's socket waits no longer. */
+static void on_alarm(int signum)
 {
+    const struct timeval at_once = {.tv_usec = 1};
+    int saved = errno;
+
     (void)signum;
-    _exit(0);
+    if (stopping || client < 0)
+        _exit(0);
+    stop_waiting(client);
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &at_once, sizeof at_once);
+    errno = saved;
 }
 
 void stop_wakes(int listen_fd, int client_fd)
@@ -82,7 +90,7 @@ void stop_handle(int signum, void (*handler)(int))
 
 void stop_on_signals(void)
 {
-    stop_handle(SIGALRM, end_now);
+    stop_handle(SIGALRM, on_alarm);
     stop_handle(SIGTERM, on_stop);
     stop_handle(SIGINT, on_stop);
 }
