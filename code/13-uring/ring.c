@@ -19,6 +19,7 @@
 static struct io_uring ring;
 static int slots;
 static bool closes_late;
+bool ring_lost;
 
 static struct io_uring_buf_ring *provided;
 static _Alignas(4096) char received[RECEIVE_BUFFERS][HTTP_HEAD_MAX];
@@ -155,14 +156,16 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
 
 /*
  * Errors that pass: EAGAIN, EBUSY, ENOMEM: the kernel lacks memory, or took only some of the
- * submissions. EBADR: it had no memory to keep completions, and lost some; a connection that waits
- * for one ends at its time-out, and keeps what the kernel may still use. After EBADR, or with no
- * completion ready, it pauses: to try again at once would be a busy loop.
+ * submissions. EBADR: it had no memory to keep completions, and lost some. A connection that waits
+ * for one ends at its time-out, and keeps what the kernel may still use; a client whose accept was
+ * lost keeps its slot; submit_accept() accepts again. After EBADR, or with no completion ready, it
+ * pauses: to try again at once would be a busy loop.
  */
 static void wait_has_failed(int error)
 {
     static int said;
 
+    ring_lost |= error == EBADR;
     errno = error;
     if (error != EAGAIN && error != EBUSY && error != ENOMEM && error != EBADR)
         die_errno("io_uring_enter");

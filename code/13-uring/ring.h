@@ -14,10 +14,12 @@
 #define RING_STEP        8 /* submissions that one completion leads to, at most */
 
 /* The data of submissions that belong to no connection: accept, the watch on a listening socket
- * while the table is full, and those whose completion is ignored. All other data are pointers. */
+ * while the table is full, the cancelling of these two, and those whose completion is ignored. All
+ * other data are pointers. */
 #define RING_ACCEPT  0
 #define RING_IGNORED 1
 #define RING_PENDING 2
+#define RING_CANCEL  3
 
 /*
  * Makes the ring, with at most `workers` threads of the kernel for operations that block, and gives
@@ -38,6 +40,9 @@ struct io_uring_sqe *ring_sqe(unsigned long long data);
 
 /* Hands over the submissions and waits for a completion, at most `ms`, without limit if -1. */
 void ring_wait(int ms);
+
+/* ring_wait() has heard that completions were lost (EBADR). Only the caller sets it back. */
+extern bool ring_lost;
 
 /* Takes the next completion; false if there is none, or no room for what it may lead to. */
 bool ring_next(struct io_uring_cqe *cqe);

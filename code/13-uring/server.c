@@ -34,16 +34,19 @@ static long long paused_until; /* by now_ms() */
  * the queue; the ring has taken it out, and if the table is full (ENFILE) it closes it without a
  * reply. So: while there are more free slots than one wait can bring connections
  * (RING_COMPLETIONS), one submission accepts them all. With fewer, each accepts one. With none, the
- * server only polls whether a connection is pending, and on_pending() ends another client.
+ * server only polls whether a connection is pending, and on_pending() ends another client. If
+ * completions were lost, that of the accept or of the poll may be among them. So it is cancelled:
+ * either it then completes, or on_cancelled() hears that it is over. Then it is submitted anew.
  */
 static void submit_accept(int listen_fd)
 {
     int places = ring_slots() - uring_conns;
     bool many = places > RING_COMPLETIONS + 1;
 
-    if (accepting == MANY && !many) {
-        io_uring_prep_cancel64(ring_sqe(RING_IGNORED), RING_ACCEPT, 0);
+    if (ring_lost || (accepting == MANY && !many)) {
+        io_uring_prep_cancel_fd(ring_sqe(RING_CANCEL), listen_fd, IORING_ASYNC_CANCEL_ALL);
         accepting = CANCELLED;
+        ring_lost = false;
     }
     if (accepting != NOTHING || now_ms() < paused_until)
         return;
@@ -100,6 +103,13 @@ static void make_room(void)
     paused_until = now_ms() + ACCEPT_PAUSE_MS;
     if (c != NULL)
         end_connection(c);
+}
+
+/* `found`: how many there were to cancel, or minus an errno. */
+static void on_cancelled(int found)
+{
+    if (found <= 0 && accepting == CANCELLED)
+        accepting = NOTHING;
 }
 
 /* The signal to stop ends the poll, too; then no client has to leave: none will come. */
@@ -161,6 +171,8 @@ static void take_completions(void)
             on_accepted(&cqe);
         else if (cqe.user_data == RING_PENDING)
             on_pending();
+        else if (cqe.user_data == RING_CANCEL)
+            on_cancelled(cqe.res);
         else if (cqe.user_data != RING_IGNORED)
             on_completion(&cqe);
     }

@@ -5,10 +5,13 @@
  *                      for, as a file system may whenever it likes
  *   NOT_CACHED=1       preadv2() finds nothing in memory
  *   AIO=refuse|silent  aio_read() fails; or nobody is told when it is over
- *   NO_MEMORY=FILE     while the file exists every other malloc(), calloc() and realloc() fails
- *                      (compiled with -DMEMORY: a sanitizer wants to have them to itself)
+ *   NO_MEMORY=FILE     while the file exists every other malloc(), calloc() and realloc() fails, or
+ *                      all if it is not empty (compiled with -DMEMORY: a sanitizer wants to have
+ *                      them to itself)
  *
  *   CLOCK_SPEED=N      the clock goes N times as fast, the waits are as they were
+ *   CLOCK_AHEAD=N      the wall clock is N seconds ahead of the kernel's: as if it had been set back
+ *                      right after each look at it
  *   HOLD=FILE          epoll_create1() does not return while the file exists; if there is a number in
  *                      it: in the children of that process
  *
@@ -230,6 +233,8 @@ static const char *name_of(int opcode)
     return "OTHER";
 }
 
+static bool lost; /* a completion */
+
 /* Whether this is one of those that shall fail; then with *error. */
 static bool chosen(const char *name, int *error)
 {
@@ -259,9 +264,14 @@ static void look_at_submissions(struct io_uring *ring)
         memset(sqe, 0, sizeof *sqe);
         sqe->opcode = IORING_OP_NOP;
         sqe->flags = old.flags & (IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS);
-        sqe->rw_flags = (int)NOP_INJECT_RESULT;
-        sqe->len = (unsigned)-error;
         sqe->user_data = old.user_data;
+        lost = lost || error == EBADR;
+        if (error == EBADR) {
+            sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+        } else {
+            sqe->rw_flags = (int)NOP_INJECT_RESULT;
+            sqe->len = (unsigned)-error;
+        }
     }
 }
 
@@ -291,8 +301,10 @@ int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe 
     NEXT(io_uring_submit_and_wait_timeout);
     look_at_submissions(ring);
     write_line("entered\n");
-    int result = next(ring, cqe, wait_nr, ts, sigmask);
+    int result = next(ring, cqe, lost ? 0 : wait_nr, ts, sigmask);
     look_at_completions(ring);
+    result = lost ? -EBADR : result;
+    lost = false;
     return result;
 }
 #endif

@@ -105,7 +105,7 @@ NEVER = {
 EXEMPT = {name: why for why, names in NEVER.items() for name in names}
 #: The operations of a ring, which fail by preload.c.
 OPERATIONS = {
-    "ACCEPT": ERRORS["accept"],
+    "ACCEPT": ERRORS["accept"] + " EBADR",  # that: its completion is lost (preload.c)
     "OPENAT2": "EMFILE ENFILE ENOMEM EACCES EIO EINTR ELOOP",
     "POLL": "ENOMEM",
     "READ": "EINTR EIO EAGAIN ENOMEM",

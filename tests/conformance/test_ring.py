@@ -198,6 +198,23 @@ def test_a_wait_that_fails(traced: Traced, error: str) -> None:
     assert said == 1 if error == "EBADR" else said <= (error != "EINTR")
 
 
+@contract("survives", "accept-errors", "emfile")
+@pytest.mark.parametrize("call", ["accept", "poll_add"])
+def test_an_accept_whose_completion_is_lost(traced: Traced, call: str) -> None:
+    """Or, with a full table, that of the poll for a pending connection: nothing else would wake the server for a new
+    client.
+    """
+    places = 12 if call == "poll_add" else 0
+    wrapper = ["/usr/bin/prlimit", f"--nofile={places}:40"] if places > 0 else []
+    server, _ = traced(call, inject=f"{call}:error=EBADR:when=1", operations=True, wrapper=wrapper)
+    for c in [server.connect() for _ in range(places)]:
+        assert c.ask(ASK).body == HELLO
+    time.sleep(0.3)  # until then they are not idle
+    with server.connect() as guest:
+        assert guest.ask(LAST).body == HELLO
+    assert server.stderr().count("io_uring_enter: Invalid request descriptor") == 1
+
+
 @contract("signals", "setup-failure")
 def test_a_wait_that_is_interrupted_before_it_listens(start: Start, traced: Traced) -> None:
     """A signal is no fault of the kernel, and no reason to say that this server cannot run here."""
