@@ -129,10 +129,13 @@ static void on_accepted(const struct io_uring_cqe *cqe)
     if (error <= 0) {
         struct uring_conn *c = stopping ? NULL : uring_conn_new(cqe->res);
         accept_succeeded();
-        if (c != NULL)
+        if (c != NULL) {
             steps_begin(c);
-        else
-            close_slot(cqe->res);
+            return;
+        }
+        if (!stopping) /* there is no memory */
+            steps_refuse(cqe->res);
+        close_slot(cqe->res);
     } else if (error != ECANCELED && !stopping && accept_must_pause(error)) {
         if (accept_lacks_room(error))
             make_room();

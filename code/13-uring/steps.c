@@ -464,6 +464,24 @@ bool steps_begin(struct uring_conn *c)
     return receive(c);
 }
 
+/* The first two do not wait, so they are done in this order. A worker of the kernel shuts, and the
+ * close that is linked to that comes after it. */
+void steps_refuse(int slot)
+{
+    static struct reply refusal; /* one for all: it is the same */
+    static char junk[HTTP_HEAD_MAX];
+    struct io_uring_sqe *take = ring_sqe(RING_IGNORED), *tell = ring_sqe(RING_IGNORED);
+    struct io_uring_sqe *shut = ring_sqe(RING_IGNORED);
+
+    reply_error(&refusal, NULL, 503);
+    io_uring_prep_recv(take, slot, junk, sizeof junk, MSG_DONTWAIT);
+    io_uring_prep_send(tell, slot, refusal.head, refusal.head_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    io_uring_prep_shutdown(shut, slot, SHUT_WR);
+    take->flags |= IOSQE_FIXED_FILE;
+    tell->flags |= IOSQE_FIXED_FILE;
+    shut->flags |= IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
+}
+
 bool steps_overdue(struct uring_conn *c)
 {
     if (c->state == LINGERING)

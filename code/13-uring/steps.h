@@ -24,6 +24,9 @@ void steps_set_up(const struct options *o);
 /* A new connection: submits its first receive. */
 bool steps_begin(struct uring_conn *c);
 
+/* serve_refusal() of refusal.h, by the ring. The caller's next submission closes the slot. */
+void steps_refuse(int slot);
+
 /* steps_go_on() submits the next step of a connection, of which none is in flight, or lets its job
  * wait for a piece. steps_completed() takes the result of a step, and goes on. */
 bool steps_go_on(struct uring_conn *c);

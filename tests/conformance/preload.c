@@ -26,7 +26,8 @@
  *                      each io_uring_enter
  *   RING_INJECT=OP:ERRNO:FIRST:LAST:STEP
  *                      those operations of this kind fail with this error, and are never begun: the
- *                      kernel gets a NOP that ends with it, Linux 6.10
+ *                      kernel gets a NOP that ends with it, Linux 6.10. EBADR: their completions are
+ *                      lost, and the next wait says so, as the kernel does that has no memory for them
  */
 #include <aio.h>
 #include <dlfcn.h>
@@ -38,6 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -98,8 +100,11 @@ int close(int file)
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
-    const char *speed = getenv("CLOCK_SPEED");
+    const char *speed = getenv("CLOCK_SPEED"), *ahead = getenv("CLOCK_AHEAD");
     int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+    if (result == 0 && ahead != NULL && clock == CLOCK_REALTIME)
+        now->tv_sec += atoi(ahead);
 
     if (result == 0 && speed != NULL) {
         long long ms = (now->tv_sec * 1000LL + now->tv_nsec / 1000000) * atoi(speed);
@@ -170,8 +175,10 @@ static bool fails(void)
 {
     static atomic_uint count;
     const char *path = getenv("NO_MEMORY");
+    struct stat file;
 
-    if (path == NULL || access(path, F_OK) != 0 || atomic_fetch_add(&count, 1) % 2 == 0)
+    if (path == NULL || stat(path, &file) < 0 ||
+        (file.st_size == 0 && atomic_fetch_add(&count, 1) % 2 == 0))
         return false;
     errno = ENOMEM;
     return true;

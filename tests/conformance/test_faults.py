@@ -372,6 +372,24 @@ def test_no_memory_now_and_then(target: Target, start: Start, tmp_path: Path) ->
     assert server.settles()
 
 
+@contract("survives", "leaks", servers=LISTENING)
+def test_no_memory_for_a_connection(target: Target, start: Start, tmp_path: Path) -> None:
+    """Each piece is refused: a client that cannot be served is told so."""
+    switch = tmp_path / "switch"
+    server = start(env=tracing.preload(target, "-DMEMORY", NO_MEMORY=str(switch)))
+    assert server.serves()
+    switch.write_text("all")
+    for _ in range(3):
+        with server.held():
+            c = server.connect()
+            c.send(LAST)
+        assert c.read_reply().status in (200, 503)
+        c.expect_end()
+    switch.unlink()
+    assert wait_until(server.serves, server.patience.limit)
+    assert server.settles()
+
+
 @contract("signals", "survives", servers=("08-sigio",))
 def test_signals_that_are_not_the_kernels(server: Server) -> None:
     """What the kernel says with a signal, others of the same user may say as they like."""
