@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from tests.conformance import proc
+from tests.conformance import proc, tracing
 from tests.conformance.matrix import contract, kind
-from tests.conformance.process import STOP_GRACE, Server, wait_until
+from tests.conformance.process import STOP_GRACE, Server, Target, wait_until
 from tests.conformance.programs import Start, Traced
 from tests.conformance.site import HELLO, Site
 from tests.conformance.wire import ASK, ContractBroken, request
@@ -194,6 +194,19 @@ def test_replies_that_take_too_long_are_given_up(server: Server) -> None:
     assert server.wait(0.1) == 0
     assert time.monotonic() - begin > 1, "the replies in flight were given no time"
     assert server.session() == []
+
+
+@contract("stop", servers=("04-threads", "05-pool"))
+def test_a_full_server_whose_clock_is_set_back(target: Target, start: Start) -> None:
+    """It wakes once a second to look whether it shall stop, whatever time it is said to be."""
+    server = start("-w", "1", env=tracing.preload(target, CLOCK_AHEAD="3600"))
+    kept = server.crowd(2 if target.name == "05-pool" else 1)
+    with server.connect():
+        time.sleep(server.patience.silence)
+        server.signal(signal.SIGTERM)
+        stops_well_before_the_grace_is_over(server)
+    for c in kept:
+        c.expect_gone()
 
 
 @contract("stop", "stop-in-flight", servers=("06-select", "07-poll", "09-epoll", "10-kqueue"))
