@@ -91,7 +91,6 @@ bool owfat_init(struct owfat_conn *c, int fd, const struct options *o)
     list_init(&c->node);
     if (!io_fd_canwrite(fd))
         return false;
-    io_nonblock(fd);
     begin_step(c);
     return true;
 }

@@ -26,7 +26,8 @@ struct owfat_conn {
     struct list node; /* in the list of all, which is in the order of `since` */
 };
 
-/* Makes fd, just accepted, a connection of the library. Returns false without memory. */
+/* Makes fd, which does not block (accept_nonblocking()), a connection of the library. Returns false
+ * without memory. */
 bool owfat_init(struct owfat_conn *c, int fd, const struct options *o);
 
 enum want owfat_handle(struct owfat_conn *c);

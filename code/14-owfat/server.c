@@ -91,9 +91,9 @@ static bool make_room(void)
 static void accept_some(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        int fd = reply_keep_spare(tight > 0, o->docroot_fd) ? accept(listen_fd, NULL, NULL) : -1;
+        int fd =
+            reply_keep_spare(tight > 0, o->docroot_fd) ? accept_nonblocking(listen_fd) : -1;
         if (fd >= 0) {
-            accept_succeeded();
             begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
             break;
@@ -207,12 +207,11 @@ int main(int argc, char **argv)
     io_check(); /* without it Debian's 0.32 hangs in its first wait if it has a descriptor 16 n */
     if (!io_fd(o.docroot_fd)) /* the first descriptor has the library open its epoll */
         die_errno("io_fd");
-    int listen_fd = tcp_listen(&o);
-    stop_wakes(listen_fd, -1);
+    /* Neither socket is made non-blocking by io_nonblock(), which cannot say that it has failed. */
+    int listen_fd = tcp_listen_nonblocking(&o);
     if (!io_fd_canwrite(listen_fd)) /* not io_fd(), which would watch it for room to write, too */
         die_errno("io_fd");
-    io_nonblock(listen_fd); /* accept() must not block when the client has left the queue */
-    io_wantread(listen_fd);
+    watch_listener(listen_fd);
     tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;

@@ -3,6 +3,7 @@ trace. Those that wait for all clients at once do it by one kind of call, never 
 alone, and for nobody too long.
 """
 
+import contextlib
 import os
 import re
 import resource
@@ -17,7 +18,7 @@ from tests.conformance.matrix import READY, WAITING, contract, kind
 from tests.conformance.process import Server, Target, limited, wait_until
 from tests.conformance.programs import Start, Traced
 from tests.conformance.site import HELLO
-from tests.conformance.wire import ASK, LAST, request
+from tests.conformance.wire import ASK, LAST, ContractBroken, request
 
 pytestmark = kind("model")
 ALL_WAITS = (
@@ -314,6 +315,20 @@ def test_what_libowfat_does_for_a_request(traced: Traced) -> None:
     assert all("MSG_MORE" in line for line in lines if "sendto(" in line)
     assert turns[-1] == "recvfrom epoll_ctl close"
     assert [line for line in lines if "epoll_ctl(" in line][-1].count("EPOLL_CTL_DEL") == 1
+
+
+@contract("survives", "concurrency", servers=("14-owfat",))
+def test_a_socket_that_would_block(traced: Traced) -> None:
+    """The third fcntl() for the first client fails, if it needs as many: the others do not wait for it even so."""
+    server, trace = traced("fcntl")
+    time.sleep(server.patience.silence)  # strace writes a moment later
+    at_start = trace.count("fcntl")
+    server, _ = traced("fcntl", inject=f"fcntl:error=EPERM:when={at_start + 3}")
+    server.connect(receive_buffer=4096).send(request("/big.bin"))
+    time.sleep(server.patience.silence)
+    with contextlib.suppress(ContractBroken):  # the fault may come to this one
+        server.get("/hello.txt")
+    assert server.serves()
 
 
 @contract("mechanism", "keep-alive", servers=("14-owfat",))
