@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,28 @@ static void parse_url(struct url *u, const char *text)
     u->path = end;
 }
 
+/*
+ * connect(2). With SO_SNDTIMEO a process that is stopped and continued is interrupted in it
+ * (signal(7)), without any handler. The kernel goes on connecting, and by POSIX a second connect()
+ * fails with EALREADY. So this waits for the end of the first one.
+ */
+static int connect_whole(int fd, const struct addrinfo *a, int timeout)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int error = EINPROGRESS, n = connect(fd, a->ai_addr, a->ai_addrlen);
+
+    if (n == 0 || errno != EINTR)
+        return n;
+    do
+        n = poll(&p, 1, timeout * 1000);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 ||
+        (n > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0))
+        return -1;
+    errno = error; /* EINPROGRESS: the time is up, as connect() would say it */
+    return error == 0 ? 0 : -1;
+}
+
 /* A name can have several addresses: the first that answers is taken. */
 static int connect_to(const struct url *u, int timeout)
 {
@@ -91,7 +114,7 @@ static int connect_to(const struct url *u, int timeout)
             continue;
         if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
             setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
-            connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+            connect_whole(fd, a, timeout) == 0)
             break;
         int saved = errno;
         close(fd);

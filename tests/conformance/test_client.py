@@ -20,7 +20,7 @@ import pytest
 
 from tests.conformance import proc, tracing
 from tests.conformance.matrix import kind
-from tests.conformance.process import DIE_WITH_PARENT, Patience, environment
+from tests.conformance.process import DIE_WITH_PARENT, Patience, environment, wait_until
 from tests.conformance.programs import Run, Start, binary, complaint, has_ipv6
 from tests.conformance.site import Site, noise
 from tests.conformance.wire import Connection, NotServed, request
@@ -216,6 +216,30 @@ def test_nobody_is_there(fetch: Fetch) -> None:
     message = check(fetch(f"http://127.0.0.1:{port}/"), 1)
     assert message == f"00-client: connect 127.0.0.1 port {port}: Connection refused\n"
     assert "host.invalid" in check(fetch("http://host.invalid/"), 1)
+
+
+def test_a_connect_that_is_interrupted(variant: str, pytestconfig: pytest.Config, patience: Patience) -> None:
+    """By SIGSTOP and SIGCONT, for which nobody has a handler: the connection goes on, and the client with it. The queue
+    is full, so what it asks for is dropped, and asked for again a second later.
+    """
+    with socket.socket() as listener, contextlib.ExitStack() as crowd:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        listener.settimeout(patience.limit)
+        crowd.enter_context(socket.create_connection(listener.getsockname()))
+        command = [str(binary(pytestconfig, variant, "00-client")), f"http://127.0.0.1:{listener.getsockname()[1]}/"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+            assert wait_until(lambda: proc.asleep(client.pid), patience.limit)
+            for signum in (signal.SIGSTOP, signal.SIGCONT):
+                client.send_signal(signum)
+                time.sleep(0.1)
+            for number in range(2):
+                peer = crowd.enter_context(listener.accept()[0])
+                if number > 0:
+                    peer.recv(65536)
+                    peer.sendall(FIVE + b"hello")
+            out, said = client.communicate(timeout=patience.limit)
+    assert (client.returncode, out, said) == (0, b"hello", b"")
 
 
 PATHS = {
