@@ -91,8 +91,7 @@ static bool make_room(void)
 static void accept_some(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        int fd =
-            reply_keep_spare(tight > 0, o->docroot_fd) ? accept_nonblocking(listen_fd) : -1;
+        int fd = reply_keep_spare(tight > 0, o->docroot_fd) ? accept_nonblocking(listen_fd) : -1;
         if (fd >= 0) {
             begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
