@@ -221,6 +221,8 @@ def test_a_helper_that_stops_answering(start: Start, who: str) -> None:
         clients = server.crowd(30, LAST)  # more than lines
         for c in clients:
             assert c.read_reply().status == 503
+        assert server.serves()  # by threads: no line is left
+        assert "the helper is gone" in server.stderr()
     assert server.serves()
 
 

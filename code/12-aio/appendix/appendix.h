@@ -20,7 +20,8 @@ void appendix_no_atime(struct conn_ops *ops);
 
 #define APPENDIX_LOOK_UP_HELP                                                                      \
     "threads that look up files not in memory, default 4 (0: the loop waits);\n"                   \
-    "              unix or tcp: another process, asked over sockets"
+    "              unix or tcp: a process that is asked over sockets first; then the loop opens\n" \
+    "              the file, and where that waits for a disk all wait, without a bound"
 
 /* If `who` is "unix" or "tcp": starts the helper process, before there are threads, and has it
  * asked before each look-up. The loop watches helper_fd() as it watches jobs_fd(). */

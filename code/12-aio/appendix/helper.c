@@ -6,7 +6,11 @@
  *
  * A question on a line, which is a socket, is the path with its length before it, the answer one
  * byte. A thread of the helper waits at the other end of each line; so a line has one question at a
- * time, and questions wait for a line.
+ * time, and questions wait for a line. job_is_lost() bounds that for each client. It asks for files
+ * in memory, too, so all clients wait while no line answers. A line whose question is given up is
+ * lost; without a line files are looked up by threads.
+ * Limit: the loop's own open() is not bounded. It waits where the name has left the caches since the
+ * answer, and on file systems that ask another machine at each open, as NFS does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -205,6 +209,15 @@ static void helper_drop(struct job *job)
     free(job);
 }
 
+/* The helper has not answered this question. That its line is shut brings an event, and then
+ * line_take_answer() has done with both. */
+static void line_give_up(const struct helper_job *h)
+{
+    for (int i = 0; i < LINES; i++)
+        if (lines[i].asked == h)
+            shutdown(lines[i].fd, SHUT_RDWR);
+}
+
 /* Returns false if that cannot be: no memory, or the helper is gone. */
 static bool helper_begin(struct exchange *x, const char *path)
 {
@@ -239,10 +252,11 @@ static bool helper_find(struct exchange *x, const struct request *req, int docro
     if (h == NULL || h->job.run != NULL)
         return look_up_reply(x, req, docroot_fd);
     if (h->job.state == UNDER_WAY) {
-        bool is_lost = job_give_up_if_lost(x, helper_drop);
-        if (is_lost)
-            reply_error(&x->reply, req, 503);
-        return is_lost;
+        if (!job_give_up_if_lost(x, helper_drop))
+            return false;
+        line_give_up(h);
+        reply_error(&x->reply, req, 503);
+        return true;
     }
     bool answered = h->answered;
     x->held = NULL;
