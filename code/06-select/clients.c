@@ -124,7 +124,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
         } else if (accept_must_pause(errno)) {
             if (accept_lacks_room(errno)) {
                 count_at_shortage = count;
-                clients_lack_room(ACCEPT_PAUSE_MS); /* a newer client's request may be coming */
+                clients_make_room_or_pause(ACCEPT_PAUSE_MS); /* a newer one may be about to ask */
             } else {
                 clients_pause();
             }
@@ -267,7 +267,7 @@ bool clients_pause_if_room_soon(int most)
     return waits;
 }
 
-enum room clients_lack_room(int ms)
+enum room clients_make_room_or_pause(int ms)
 {
     enum room room = clients_make_room(ms);
 

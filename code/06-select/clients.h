@@ -8,7 +8,7 @@
  *     clients_handle()          for the clients that are ready
  *     clients_next_again()      ... and those that had more to do before the wait
  *     clients_accept()
- *     clients_next_overdue()    clients_handle(c, conn_timed_out), which never changes c->want
+ *     clients_next_overdue()    clients_handle(c, conn_handle_overdue), which never changes c->want
  *     clients_next_ended()      conn_end(), then clients_free(). Only here: with kqueue a later
  *                               event of this wait may hold the same pointer
  */
@@ -47,8 +47,8 @@ struct client *clients_add(int fd, const struct options *o);
 /* Answers 503 to a client that cannot be registered; closes and frees it. */
 void clients_refuse(struct client *c);
 
-/* Calls turn(), which is conn_handle() or conn_timed_out(). Returns true if c->want has changed.
- * Does nothing if c is in AGAIN or ENDED: the loop comes to it. */
+/* Calls turn(), which is conn_handle() or conn_handle_overdue(). Returns true if c->want has
+ * changed. Does nothing if c is in AGAIN or ENDED: the loop comes to it. */
 bool clients_handle(struct client *c, enum want (*turn)(struct conn *c));
 
 /* The next client for this pass, or NULL; call until then. clients_next_overdue() and
@@ -75,10 +75,11 @@ enum room clients_make_room(int ms);
 /* If `most` clients are here and there may be room SOON: accepts none for a while, returns true. */
 bool clients_pause_if_room_soon(int most);
 
-/* clients_pause(): accepts none for ACCEPT_PAUSE_MS. clients_lack_room(), where descriptors or
- * memory ran out: clients_make_room(ms), and pauses if that ended none. */
+/* clients_pause(): accepts none for ACCEPT_PAUSE_MS. clients_make_room_or_pause() is for when
+ * descriptors or memory have run out: it calls clients_make_room(ms), and pauses if that ended none.
+ */
 void clients_pause(void);
-enum room clients_lack_room(int ms);
+enum room clients_make_room_or_pause(int ms);
 bool clients_may_accept(void);
 
 /* How long to wait at most; -1: until an event. Call it once a pass, just before the wait: clients

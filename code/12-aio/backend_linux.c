@@ -54,7 +54,7 @@ static void linux_submit_waiting(void)
         list_remove(&job->node);
         if (!submitted) {
             p->have = -errno;
-            job_is_over(job);
+            job_hand_back(job);
         }
     }
 }

@@ -36,7 +36,7 @@ static void posix_start(int readers)
     jobs_collect_by(posix_collect);
 }
 
-static void posix_is_read(union sigval value)
+static void posix_wake_loop(union sigval value)
 {
     (void)value;
     jobs_ring();
@@ -49,7 +49,7 @@ static void posix_begin_read(struct piece *p)
         .aio_buf = p->buffer,
         .aio_nbytes = p->want,
         .aio_offset = p->from,
-        .aio_sigevent = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = posix_is_read}};
+        .aio_sigevent = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = posix_wake_loop}};
     if (aio_read(&p->control) < 0) {
         p->have = -errno;
         return;

@@ -70,7 +70,7 @@ void jobs_ring(void)
             die_errno("write eventfd");
 }
 
-void job_is_over(struct job *job)
+void job_hand_back(struct job *job)
 {
     job_collected(job);
     jobs_ring();
@@ -179,7 +179,7 @@ static void *pool_work_loop(void *arg)
         list_remove(&job->node);
         pthread_mutex_unlock(&pool->lock);
         job->run(job);
-        job_is_over(job);
+        job_hand_back(job);
     }
     return NULL;
 }

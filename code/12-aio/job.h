@@ -44,7 +44,7 @@ struct conn *jobs_next_over(void);
 void job_begins(struct job *job);
 
 /* Hands a job that is done back to the loop; from any thread. */
-void job_is_over(struct job *job);
+void job_hand_back(struct job *job);
 
 /*
  * Whether the connection of a job that is UNDER_WAY has waited long enough: twice -t seconds in

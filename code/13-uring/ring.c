@@ -161,7 +161,7 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
  * lost keeps its slot; submit_accept() accepts again. After EBADR, or with no completion ready, it
  * pauses: to try again at once would be a busy loop.
  */
-static void wait_has_failed(int error)
+static void handle_failed_wait(int error)
 {
     static int said;
 
@@ -184,7 +184,7 @@ void ring_wait(int ms)
     int result = io_uring_submit_and_wait_timeout(&ring, &cqe, 1, ms < 0 ? NULL : &limit, NULL);
 
     if (result < 0 && result != -ETIME && result != -EINTR)
-        wait_has_failed(-result);
+        handle_failed_wait(-result);
 }
 
 /* If the queue of completions is full the kernel keeps the rest (IORING_FEAT_NODROP), unless it

@@ -104,7 +104,7 @@ static bool to_the_disk(struct uring_conn *c, enum lane lane)
 }
 
 /* If the disk took LATE_MS, the client gets a new deadline. */
-static void disk_has_answered(struct uring_conn *c)
+static void note_disk_answer(struct uring_conn *c)
 {
     if (c->job->lane == CACHED)
         return;
@@ -142,7 +142,7 @@ static bool give_up(struct uring_conn *c)
 
 /* ---- open, and stat what was opened */
 
-static bool reply_is_planned(struct uring_conn *c)
+static bool go_on_with_reply(struct uring_conn *c)
 {
     struct uring_job *job = c->job;
 
@@ -161,7 +161,7 @@ static bool reply_with_error(struct uring_conn *c, int error)
     if (c->job->sent > 0)
         return false;
     reply_errno(&c->job->reply, &c->job->request, error);
-    return reply_is_planned(c);
+    return go_on_with_reply(c);
 }
 
 /*
@@ -181,7 +181,7 @@ static bool open_file(struct uring_conn *c)
 
     if (status != 0) {
         reply_error(&job->reply, &job->request, status);
-        return reply_is_planned(c);
+        return go_on_with_reply(c);
     }
     struct io_uring_sqe *sqe = submit(c, OPENED);
     io_uring_prep_openat2(sqe, options->docroot_fd, job->piece,
@@ -214,7 +214,7 @@ static bool on_opened(struct uring_conn *c, int result)
         return steps_go_on(c);
     if (result == -EMFILE || result == -ENFILE)
         make_room_for_files();
-    disk_has_answered(c);
+    note_disk_answer(c);
     return reply_with_error(c, -result);
 }
 
@@ -230,7 +230,7 @@ static bool on_stated(struct uring_conn *c, int result)
 {
     struct uring_job *job = c->job;
 
-    disk_has_answered(c);
+    note_disk_answer(c);
     if (result < 0)
         return reply_with_error(c, -result);
     struct stat st = {
@@ -239,7 +239,7 @@ static bool on_stated(struct uring_conn *c, int result)
         .st_mtime = (time_t)job->found.stx_mtime.tv_sec,
     };
     reply_found(&job->reply, &job->request, job->file, &st, job->piece);
-    return reply_is_planned(c);
+    return go_on_with_reply(c);
 }
 
 /* ---- read and send: a piece of the file, the head in front, so that they share a packet */
@@ -290,7 +290,7 @@ static bool on_read(struct uring_conn *c, int result)
         job->cannot_tell = result == -EOPNOTSUPP;
         return to_the_disk(c, BYTES);
     }
-    disk_has_answered(c);
+    note_disk_answer(c);
     if (result <= 0)
         return reply_with_error(c, result < 0 ? -result : EIO); /* EIO: shorter than promised */
     job->len = job->head + (size_t)result;
@@ -482,7 +482,7 @@ void steps_refuse(int slot)
     shut->flags |= IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
 }
 
-bool steps_overdue(struct uring_conn *c)
+bool steps_handle_overdue(struct uring_conn *c)
 {
     if (c->state == LINGERING)
         return look_whether_arrived(c);

@@ -132,7 +132,7 @@ static void report_signal_of(const char *what, int status)
     log_line(line);
 }
 
-static void child_has_ended(pid_t pid, int status)
+static void note_child_end(pid_t pid, int status)
 {
     for (int i = 0; i < places; i++) {
         if (children[i].pid != pid)
@@ -158,7 +158,7 @@ static int children_reap(void)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        child_has_ended(pid, status);
+        note_child_end(pid, status);
     for (int i = 0; i < places; i++)
         left += child_is_there(i);
     return left;

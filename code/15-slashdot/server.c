@@ -155,7 +155,7 @@ static bool accept_or_refuse(int listen_fd, const struct options *o)
         } else if (accept_must_pause(errno)) {
             if (!accept_lacks_room(errno))
                 clients_pause();
-            else if (clients_lack_room(0) == NONE)
+            else if (clients_make_room_or_pause(0) == NONE)
                 refuse_with_reserve(listen_fd);
             return true;
         }
@@ -236,7 +236,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         if (clients_pending && clients_may_accept())
             clients_pending = accept_or_refuse(listen_fd, o) && (!stopping || --last_rounds > 0);
         while ((c = clients_next_overdue()) != NULL)
-            clients_handle(c, conn_timed_out);
+            clients_handle(c, conn_handle_overdue);
         while ((c = clients_next_ended()) != NULL) {
             conn_end(&c->conn);
             clients_free(c);

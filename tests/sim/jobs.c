@@ -50,7 +50,7 @@ static void do_job(struct work done)
     if (w.served != NULL)
         w.served->moved_at = w.now;
     w.served = served;
-    job_is_over(done.job);
+    job_hand_back(done.job);
 }
 
 static void act(void)

@@ -332,7 +332,7 @@ static void check_room(void)
     do { /* again, if others have kept us from looking until it was over */
         since = now_ms();
         a->conn.deadline = since + 2000; /* it has just come */
-        clients_lack_room(100);
+        clients_make_room_or_pause(100);
         clients_pending = true;
         welcome = clients_may_accept();
         ms = clients_timeout_ms();
