@@ -149,8 +149,9 @@ struct conn *jobs_next_over(void)
         list_remove(&job->node);
         over_count--;
         pthread_mutex_unlock(&over_lock);
+        if (job->state == UNDER_WAY) /* else nothing has come to an end: helper.c */
+            last_end = now_ms();
         job->state = OVER;
-        last_end = now_ms();
         if (job->conn != NULL) {
             taken--;
             return job->conn;

@@ -213,15 +213,16 @@ def test_pages_that_leave_memory_while_they_are_sent(own_site: Site, disks: Disk
 @contract("survives", "bystander", servers=AIO)
 @pytest.mark.parametrize("who", ["unix", "tcp"])
 def test_a_helper_that_stops_answering(start: Start, who: str) -> None:
+    """Who has asked it is told 503. Then no line is left, and threads serve who waits for one, and all others."""
     server = start("-m", who, "-t", "1")
     assert server.serves()
     server.begins_anew()  # the helper has threads, too
     (helper,) = server.children()
     with paused(helper):
         clients = server.crowd(30, LAST)  # more than lines
-        for c in clients:
-            assert c.read_reply().status == 503
-        assert server.serves()  # by threads: no line is left
+        replies = [c.read_reply().status for c in clients]
+        assert replies.count(503) >= 20 and set(replies) <= {200, 503}
+        assert server.serves()
         assert "the helper is gone" in server.stderr()
     assert server.serves()
 

@@ -210,9 +210,10 @@ static void helper_drop(struct job *job)
 }
 
 /* The helper has not answered this question. That its line is shut brings an event, and then
- * line_take_answer() has done with both. */
-static void line_give_up(const struct helper_job *h)
+ * line_take_answer() has done with both. It is no sign of life for the others that wait: IDLE. */
+static void line_give_up(struct helper_job *h)
 {
+    h->job.state = IDLE;
     for (int i = 0; i < LINES; i++)
         if (lines[i].asked == h)
             shutdown(lines[i].fd, SHUT_RDWR);
