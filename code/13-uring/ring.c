@@ -165,7 +165,8 @@ static void handle_failed_wait(int error)
 {
     static int said;
 
-    ring_lost |= error == EBADR;
+    /* The kernel says it in a call that had nothing to submit. Else the last cancel still waits. */
+    ring_lost |= error == EBADR && io_uring_sq_ready(&ring) == 0;
     errno = error;
     if (error != EAGAIN && error != EBUSY && error != ENOMEM && error != EBADR)
         die_errno("io_uring_enter");
