@@ -15,7 +15,8 @@ from quest.learn.which.seen import Server, Watched, settled
 from quest.learn.words import Wrong
 
 LOOKS, PAUSE_S = 5, 0.1
-MOST_S = 3.0  # for all of it
+ENOUGH_S = 3.0  # after that no further look is begun
+MOST_S = 30.0  # for all of it: one look takes long where many other processes run
 MOST_LINES = 6  # of calls, the most frequent first
 WIDE = 15
 
@@ -58,14 +59,15 @@ def server_of(proc: Proc, number_given: int) -> int:
 
 
 def looks(proc: Proc, pid: int) -> Iterable[Server]:
-    """At most LOOKS of them, within the time that proc has; those at which nothing was left are left out."""
+    """At most LOOKS of them, and after ENOUGH_S only one; those at which nothing was left are left out."""
+    enough = time.monotonic() + ENOUGH_S
     for turn in range(LOOKS):
         if turn:
             time.sleep(PAUSE_S)
         server = reading.look(proc, pid)
         if server.processes:
             yield server
-        if proc.over():
+        if proc.over() or time.monotonic() >= enough:
             return
 
 
