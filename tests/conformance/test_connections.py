@@ -106,7 +106,7 @@ def test_small_replies_in_a_row(server: Server) -> None:
                 assert c.read_reply().body == HELLO
             waits[count].append(time.monotonic() - begin)
     assert min(packets) == 1
-    assert statistics.median(waits[3]) < 5 * statistics.median(waits[1])
+    assert min(waits[3]) < 5 * statistics.median(waits[1])  # the delay would be in each of them
 
 
 @contract("pipelining", "memory", "leaks")
