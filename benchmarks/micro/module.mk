@@ -65,6 +65,13 @@ pool-knee_SRC      := benchmarks/micro/pool-knee.c code/common/end_with_parent.c
 pool-knee_LIBS     := -lm
 pool-knee_VARIANTS := glibc asan
 
+# Debian has liburing for glibc alone, as for 13-uring.
+PROGRAMS += ring-map
+ring-map_SRC      := $(addprefix benchmarks/micro/,ring-map.c askers.c) code/common/end_with_parent.c $(MICRO_COMMON)
+ring-map_NEEDS    := liburing.h
+ring-map_LIBS     := -luring
+ring-map_VARIANTS := glibc asan
+
 PROGRAMS += epoll-facts nagle zerocopy
 epoll-facts_SRC      := $(MICRO_COMMON)
 epoll-facts_SRC_any  := benchmarks/micro/epoll-facts.c

@@ -1,13 +1,16 @@
-"""Who gets a connection, what epoll has registered, and what small writes wait for: facts, and no times."""
+"""Who gets a connection, what epoll has registered, what small writes wait for, and how many calls a way to wait takes:
+facts, and no times.
+"""
 
 import http.client
 import re
+import resource
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, table
+from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, limited, table
 
 WAYS = ("accept", "epoll", "exclusive", "reuseport")
 
@@ -125,3 +128,50 @@ def test_a_server_that_is_none_and_a_folder_that_is_there(pool: Micro, tmp_path:
     assert "File exists" in pool.complaint(f"pool-knee {pool.folder / '05-pool'} {tmp_path}", status=1)
     assert not pool.at.exists()
     assert tmp_path.exists()
+
+
+# ---- ring-map
+
+#: Way, clients, requests at once, and the least and most system calls for a request that this can take.
+CALLS = [
+    ("epoll", 1, 1, 3, 3), ("epoll", 1, 16, 18 / 16, 2), ("epoll", 20, 1, 2, 3),
+    ("plain", 1, 1, 2, 2), ("plain", 1, 16, 1, 2), ("plain", 20, 1, 0, 2), ("defer", 20, 16, 0, 2),
+    ("multishot", 1, 1, 1, 2), ("multishot", 20, 16, 0, 2), ("multishot-defer", 20, 1, 0, 2),
+    ("chain", 1, 16, 1 / 16, 1), ("chain", 20, 1, 0, 2), ("chain", 20, 16, 0, 1),
+]  # fmt: skip
+
+
+@pytest.fixture
+def ring_map(micro: Micro) -> Micro:
+    if not (micro.folder / "ring-map").exists():
+        pytest.skip("not built in this variant")
+    return micro
+
+
+@pytest.mark.parametrize(("way", "clients", "depth", "least", "most"), CALLS)
+def test_every_request_is_answered(
+    ring_map: Micro, way: str, clients: int, depth: int, least: float, most: float
+) -> None:
+    """The clients count replies by their bytes, and the program ends when each has all of its own."""
+    [row] = ring_map.rows(f"ring-map -c {clients} -d {depth} -t 40 {way}", may_lack=way != "epoll")
+    assert list(row) == ["cpu_ns", "rate", "calls", "client_busy", "wait_share"]
+    assert row["cpu_ns"] > 0 < row["rate"]
+    assert least * 0.99 <= row["calls"] <= most * 1.05
+    assert 0 < row["client_busy"] <= 101
+
+
+def test_it_has_as_many_clients_as_it_may(ring_map: Micro) -> None:
+    for way in ("epoll", "chain"):
+        assert ring_map.column("rate", f"ring-map -c 1000 -d 16 -t 40 {way}", may_lack=way != "epoll")[0] > 0
+
+
+@pytest.mark.parametrize("arguments", ["", "select", "-c 1001 epoll", "-d 17 epoll", "epoll plain"])
+def test_what_the_map_refuses(ring_map: Micro, arguments: str) -> None:
+    status, out, err = ring_map.run(f"ring-map {arguments}")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def test_no_descriptors_no_sample(ring_map: Micro) -> None:
+    status, out, err = ring_map.run("ring-map -c 50 epoll", limited(resource.RLIMIT_NOFILE, 40))
+    assert (status, out) == (1, "")
+    assert "Too many open files" in err
