@@ -16,6 +16,13 @@ local function note_run(entry)
   end
 end
 
+-- What a ratio says if all of its interval does, and how it is drawn: above 1, below 1; or 1 lies within, or there is none.
+local signs = { ahead = '+', behind = '−', even = '=', open = '?' }
+local function standing(entry)
+  if not (entry.low and entry.high) then return 'open' end
+  return entry.low > 1 and 'ahead' or entry.high < 1 and 'behind' or 'even'
+end
+
 -- The text of one entry in the wanted form, or nil.
 local function text_of(entry, form)
   local text, interval, unit = entry.text, entry.interval, entry.unit or ''
@@ -25,6 +32,7 @@ local function text_of(entry, form)
     local ends = unit ~= '' and text:sub(-#unit) == unit
     return entry.value and (ends and text:sub(1, -#unit - 1):gsub('%s+$', '') or text)
   end
+  if form == 'sign' then return entry.value and signs[standing(entry)] .. ' ' .. text end
   return form == 'interval' and interval or form == 'text' and text or nil
 end
 
@@ -79,7 +87,8 @@ local function bind(span)
   note_run(entry)
   local content = pandoc.List { pandoc.Str((text:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(entry.source)
-  local classes = { 'num', entry.source or 'here', entry.noisy and 'noisy' or nil }
+  local classes = pandoc.List { 'num', entry.source or 'here', entry.noisy and 'noisy' or nil }
+  if form == 'sign' then classes:insert(standing(entry)) end
   return pandoc.Span(content, pandoc.Attr('', classes, { title = title_of(key, entry) }))
 end
 

@@ -1,6 +1,7 @@
 -- What nothing has measured, neither the reader's machine nor the reference run, leaves the page: rows and tables of
 -- numbers, figures of results, and what stands in ::: {.if-measured experiment="kept-sizes"}. In its place one sentence
 -- says what is missing and which experiment measures it. What was left out keeps its anchor, for references to it.
+-- With by="reference" it is a text of what the reference run shows: where that has no run, nothing stands there.
 
 local common = require 'common'
 
@@ -93,10 +94,11 @@ local function if_measured(div)
   local asked = common.split(div.attributes.experiment, '%S+')
   local needle = 'experiment="' .. (div.attributes.experiment or '')
   if #asked == 0 then common.fail('.if-measured', '.if-measured without experiment=') end
-  local measured, absent = {}, pandoc.List {}
-  for key in pairs(common.data 'numbers') do
+  local measured, absent, of_reference = {}, pandoc.List {}, div.attributes.by == 'reference'
+  for key, entry in pairs(common.data 'numbers') do
     local experiment, rest = key:match('^([^.]+)(.*)$')
-    measured[experiment] = measured[experiment] or rest ~= ''
+    local counts = not of_reference or entry.source == 'reference' or entry.reference
+    measured[experiment] = measured[experiment] or rest ~= '' and counts and true or false
   end
   for _, name in ipairs(asked) do
     if measured[name] == nil then
@@ -109,6 +111,7 @@ local function if_measured(div)
     if not absent:includes(name) then absent:insert(name) end
   end
   if #absent == 0 then return div.content end
+  if of_reference then return {}, false end
   local items, labels, tables = pandoc.List {}, pandoc.List {}, 0
   div:walk {
     Div = common.by_class { figure = function(one)

@@ -113,3 +113,30 @@ def test_measured_points_stand_beside_a_model(tree: Tree) -> None:
     refused(tree.weave(nothing), "no.pool")
     slide = "## A slide {#a minutes=1.5}\n\n" + knee + "\n::: notes\nSay it.\n:::\n"
     assert "Diamonds" not in accepted(tree.weave(slide, "slides"))
+
+
+def test_a_ratio_has_the_sign_of_its_interval(tree: Tree) -> None:
+    ends = {
+        "ahead": (1.1, 1.3, "+ 1.2"), "behind": (0.7, 0.9, "− 1.2"), "even": (0.9, 1.3, "= 1.2"),
+        "open": (None, None, "? 1.2"),
+    }  # fmt: skip
+    about = {"value": 1.2, "unit": "", "text": "1.2", "interval": "", "source": "here", "run": "run"}
+    known = {f"map.{name}": {**about, "low": low, "high": high} for name, (low, high, _) in ends.items()}
+    tree.write("build/data/numbers.json", json.dumps(known))
+    for name, html in zip(ends, tree.pieces(*(f"[map.{name}]{{.num form=sign}}" for name in ends)), strict=True):
+        assert f'class="num here {name}"' in html
+        assert ends[name][2] in words(html)
+
+
+def test_what_the_reference_shows_is_said_where_it_has_a_run(tree: Tree) -> None:
+    """Else nothing is, not even how to measure it; whatever the reader has measured."""
+    about = {"value": 1, "unit": "", "text": "1", "interval": "", "run": "run"}
+    none = {"text": "not measured", "source": "none", "run": "make bench ONLY=empty"}
+    here, reference = {**about, "source": "here"}, {**about, "source": "reference"}
+    known = {"empty": none, "own.a": here, "other.a": reference, "both.a": {**here, "reference": 1}}
+    tree.write("build/data/numbers.json", json.dumps(known))
+    text = '::: {{.if-measured experiment="{0}" by="reference"}}\n### Of {0}\n\nIt lies: [{0}.a]{{.num}}.\n:::'
+    names = ("empty", "own", "other", "both")
+    empty, own_alone, *by_reference = map(words, tree.pieces(*map(text.format, names)))
+    assert (empty, own_alone) == ("", "")
+    assert all("It lies" in said for said in by_reference)
