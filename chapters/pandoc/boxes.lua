@@ -7,8 +7,7 @@ local boxes = {}
 
 local function titled(div, title)
   if title then
-    local text = pandoc.Plain(common.inlines(title))
-    div.content:insert(1, pandoc.Div({ text }, pandoc.Attr('', { 'title' })))
+    div.content:insert(1, pandoc.Div({ pandoc.Plain(common.inlines(title)) }, pandoc.Attr('', { 'title' })))
   end
   div.attributes.title = nil
   return div

@@ -102,12 +102,9 @@ local parsed = {}
 -- The parsed file, or nil after a message.
 local function open(path, needle)
   local text = common.depend(path)
-  if not text then
-    common.fail(needle, 'cannot read %s', path)
-  elseif not parsed[path] then
-    parsed[path] = parse(path, text)
-  end
-  return text and parsed[path]
+  if not text then return common.fail(needle, 'cannot read %s', path) end
+  parsed[path] = parsed[path] or parse(path, text)
+  return parsed[path]
 end
 
 -- The ranges of lines that a block asks for; nil after a message.

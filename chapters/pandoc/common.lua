@@ -187,6 +187,13 @@ function common.json(value)
   return (is_list and '[%s]' or '{%s}'):format(table.concat(items, is_list and ',\n' or ','))
 end
 
+-- On a slide a step leads from one moment of a player or a machine to the next; the first is there from the start.
+function common.moments(count)
+  local steps = pandoc.List {}
+  for step = 1, count - 1 do steps:insert(('<span class="fragment moment" data-moment="%d"></span>'):format(step)) end
+  return table.concat(steps)
+end
+
 -- Markdown in an attribute: title="Then why `select`?"
 function common.inlines(markdown) return pandoc.read(markdown, 'markdown').blocks[1].content end
 

@@ -101,8 +101,7 @@ end
 local function draw(div)
   local src = div.attributes.src
   if src:find('/', 1, true) then
-    common.fail(src, 'a figure is a file of %s/figures, named without a folder: %s', common.build, src)
-    return {}
+    return common.fail(src, 'a figure is a file of %s/figures, named without a folder: %s', common.build, src) or {}
   end
   local id = div.identifier ~= '' and (' id="%s"'):format(common.html_id(div.identifier)) or ''
   local svg = common.read(common.build .. '/figures/' .. src) or ''

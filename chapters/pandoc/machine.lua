@@ -42,10 +42,7 @@ end
 
 local function gather(block)
   local name = block.attributes.name
-  if not name then
-    common.fail('{.machine', 'a machine without name="..."')
-    return {}
-  end
+  if not name then return common.fail('{.machine', 'a machine without name="..."') or {} end
   local caption = pandoc.Plain(block.attributes.caption and common.inlines(block.attributes.caption) or {})
   local words = pandoc.Div(pandoc.read(block.text, 'markdown').blocks, pandoc.Attr('', { 'in-words' }))
   local content, attributes = pandoc.List { caption, words }, { name = name }
@@ -66,18 +63,11 @@ end
 local function draw(div)
   local name = div.attributes.name
   local still = still_of(name)
-  if not still then
-    common.fail('name="' .. name .. '"', 'no machine %s in %s', name, STILLS)
-    return {}
-  end
+  if not still then return common.fail('name="' .. name .. '"', 'no machine %s in %s', name, STILLS) or {} end
   local points = div.attributes.points and (' data-measured="%s"'):format(div.attributes.points) or ''
   local begin = ('<div class="%smachine" data-machine="%s"%s>\n'):format(common.form == 'slides' and 'slide ' or '', name, points) .. still
   if common.form == 'slides' then
-    local steps = pandoc.List {}
-    for step = 1, tonumber(still:match 'data%-steps="(%d+)"') - 1 do
-      steps:insert(('<span class="fragment moment" data-moment="%d"></span>'):format(step))
-    end
-    return common.raw(begin .. '</div>' .. table.concat(steps))
+    return common.raw(begin .. '</div>' .. common.moments(tonumber(still:match 'data%-steps="(%d+)"')))
   end
   local caption, number = div.content[1].content, common.caption_number(div.identifier)
   if number then caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption end

@@ -63,27 +63,19 @@ local readers = {
     add('heading', line, inside, text, header)
   end,
   CodeBlock = function(block, inside)
-    if block.classes:includes 'player' then
-      local recording = block.attributes.recording or ''
+    local kind = block.classes:find_if(function(class) return class == 'player' or class == 'machine' end)
+    local line, caption = seek '^%s*[`~][`~][`~]', block.attributes.caption
+    if kind then
       block.classes:insert 'figure'
-      add('image', seek '^%s*[`~][`~][`~]', inside, 'player-' .. recording, block)
-      local caption = block.attributes.caption
-      if caption then add_text(pandoc.Plain(common.inlines(caption)), inside .. { 'caption' }, at) end
-      at = at + 1
-      return
-    end
-    if block.classes:includes 'machine' then
-      local line, after = seek '^%s*[`~][`~][`~]', #common.lines(block.text) + 1
-      block.classes:insert 'figure'
-      add('image', line, inside, 'machine-' .. (block.attributes.name or ''), block)
-      local caption = block.attributes.caption
+      add('image', line, inside, kind .. '-' .. (block.attributes.recording or block.attributes.name or ''), block)
       if caption then add_text(pandoc.Plain(common.inlines(caption)), inside .. { 'caption' }, line) end
-      add_text(pandoc.Plain(pandoc.utils.blocks_to_inlines(pandoc.read(block.text, 'markdown').blocks)), inside .. { 'machine' }, line + 1)
-      at = line + after
-      return
+    else
+      add('fence', line, inside, block.text, block)
     end
-    add('fence', seek '^%s*[`~][`~][`~]', inside, block.text, block)
-    at = at + #common.lines(block.text) + 1
+    if kind == 'machine' then
+      add_text(pandoc.Plain(pandoc.utils.blocks_to_inlines(pandoc.read(block.text, 'markdown').blocks)), inside .. { 'machine' }, line + 1)
+    end
+    at = line + (kind == 'player' and 1 or #common.lines(block.text) + 1)
   end,
   Div = function(div, inside)
     local src = div.classes:includes 'figure' and div.attributes.src

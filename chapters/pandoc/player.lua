@@ -9,10 +9,7 @@ local player = {}
 local function gather(block)
   local attributes, front = block.attributes, block.classes:includes 'front'
   local name = front and 'front' or attributes.recording
-  if not name then
-    common.fail('{.player', 'a player without recording="NN-slug.SCENE"')
-    return {}
-  end
+  if not name then return common.fail('{.player', 'a player without recording="NN-slug.SCENE"') or {} end
   if attributes.beside then name = attributes.beside .. '+' .. name end
   local caption = attributes.caption and common.inlines(attributes.caption) or {}
   return pandoc.Div({ pandoc.Plain(caption) }, pandoc.Attr(block.identifier, { 'recorded' }, { name = name }))
@@ -23,28 +20,19 @@ function player.gather(doc)
   return doc:walk { CodeBlock = common.by_class { player = gather, front = gather } }
 end
 
--- On a slide a step leads from one moment to the next.
-local function steps(html)
-  local fragments = pandoc.List {}
-  for _ in html:gmatch '<i class="dot"' do
-    fragments:insert(('<span class="fragment moment" data-moment="%d"></span>'):format(#fragments))
-  end
-  fragments:remove(1) -- the first is there from the start
-  return table.concat(fragments)
-end
-
 local function draw(div)
   local name = div.attributes.name
   local place = common.weave .. '/players/' .. name
   local html = common.depend(place .. '.html')
   local reason = not html and common.depend(place .. '.skipped')
   if not html and not reason then
-    common.fail(name:match '[^+]*$', 'no recording %s (benchmarks/recordings; pairs: quest/book/player/__main__.py)', name)
-    return {}
+    local message = 'no recording %s (benchmarks/recordings; pairs: quest/book/player/__main__.py)'
+    return common.fail(name:match '[^+]*$', message, name) or {}
   end
   html = html or ('<div class="not-drawn">Not drawn here: %s</div>'):format(common.escape(common.lines(reason)[1]))
   if common.form == 'slides' then
-    return common.raw((html:gsub('class="player', 'class="slide player', 1)) .. steps(html))
+    local _, count = html:gsub('<i class="dot"', '')
+    return common.raw((html:gsub('class="player', 'class="slide player', 1)) .. common.moments(count))
   end
   if name == 'front' then return common.raw(html) end
   local id = div.identifier ~= '' and (' id="%s"'):format(common.html_id(div.identifier)) or ''

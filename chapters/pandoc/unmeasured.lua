@@ -52,12 +52,10 @@ end
 
 -- ---- tables -------------------------------------------------------------------------------------
 
-local function is_cell(blocks) return pandoc.Div(blocks) end
-
 -- A dash for each number that is missing beside others.
 local function dashed(blocks)
   local function dash(span) return lacking(span) and pandoc.Str '–' or nil end
-  return is_cell(blocks):walk { Span = common.by_class { num = dash } }.content
+  return pandoc.Div(blocks):walk { Span = common.by_class { num = dash } }.content
 end
 
 local function rows_left(block)
