@@ -20,11 +20,11 @@ set lmargin at screen 0.09
 set rmargin at screen 0.47
 set logscale y
 set format y "%g"
-eval y_title("wait, µs: the median; paler, the slowest 1 %")
+eval y_title("wait, µs: the median; ▲ the slowest 1 %")
 set key at graph 0.55, graph 0.98 center top font ",13"
 apart(i) = (i - 2) * 0.02 * x_high # three symbols side by side
 plot for [i=1:3] series(name) using (column("x") + apart(i)):when[i]."_p99_us" \
-         with points pointtype points_of[i] pointsize 1.2 linecolor rgb tints[i] notitle, \
+         with points pointtype 9 pointsize 0.9 linecolor rgb colours[i] notitle, \
      for [i=1:3] series(name) using (column("x") + apart(i)):when[i]."_us":\
          (low_of(when[i]."_us")):(high_of(when[i]."_us")) \
          with yerrorbars pointtype points_of[i] pointsize 1.2 linecolor rgb colours[i] title says[i]

@@ -50,6 +50,8 @@ open_canvas(height) = sprintf("set terminal svg size %d, %d dynamic enhanced rou
 eval open_canvas(height)
 set encoding utf8
 
+# Tints are for grounds, bars with an edge or an interval, and the dots of repetitions, over which medians lie: a
+# symbol that alone says something has to stand out from the page 3 to 1, in the dark, too (tests/figures).
 array colours[18] = [0x10479a, 0xc0406e, 0x3a9fc0, 0xd99a1c, 0x16161d, 0x8a8a92]
 array tints[18]   = [0xc3d3ec, 0xf3cfdc, 0xd3eaf3, 0xf8e6c2, 0xcfcfd4, 0xe4e4e8]
 array inks[18]    = [0x10479a, 0xa82c58, 0x1d6f8e, 0x8a5c00, 0x16161d, 0x5c5c64] # for words

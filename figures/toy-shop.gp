@@ -37,7 +37,7 @@ do for [j=1:3] {
     set label 110 + j says[j] at screen 0.30 + 0.13 * j, screen 0.955 left offset 0.8, 0 font ",13" \
         point pointtype points_of[j] pointsize 1 linecolor rgb colours[j]
 }
-set label 120 "paler: the slowest 1 %" at screen 0.97, screen 0.955 right font ",13" \
+set label 120 "▲ the slowest 1 %" at screen 0.97, screen 0.955 right font ",13" \
     textcolor rgb faint
 set label 121 "paler: as the crowd sees it" at screen 0.135, screen 0.955 left font ",13" \
     textcolor rgb faint
@@ -49,7 +49,8 @@ set xtics x_high / 2
 set format x tick_format(x_high)
 set xlabel "held of " . (x_high < 1000 ? sprintf("%d", x_high) : gprintf("%.0s%c", x_high))
 plot for [i=1:rows] series(nth(i)) using (0):(i):(0):(cell("held")):(i - 0.25):(i + 0.25) \
-         with boxxyerror linecolor rgb tints[1], \
+         with boxxyerror fillstyle solid border linecolor rgb colours[1] linecolor rgb tints[1] \
+         dashtype solid, \
      for [i=1:rows] series(nth(i)) using (0):(i):(0):(taken(0)):(i - 0.25):(i + 0.25) \
          with boxxyerror linecolor rgb colours[1]
 unset label
@@ -70,7 +71,7 @@ set offsets graph 0.05, graph 0.05, 0, 0
 set xtics autofreq
 set xlabel "median wait, ms (logarithmic)"
 plot for [i=1:rows] for [j=1:3] series(nth(i)) using (last(ms(when[j] . "_p99_us"))):\
-         (i + apart(j)) with points pointtype points_of[j] pointsize 1 linecolor rgb tints[j], \
+         (i + apart(j)) with points pointtype 9 pointsize 0.8 linecolor rgb colours[j], \
      for [i=1:rows] for [j=1:3] series(nth(i)) using (last(ms(when[j] . "_us"))):(i + apart(j)):\
          (lower(when[j])):(upper(when[j])) with xerrorbars pointtype points_of[j] pointsize 1 \
          dashtype solid linecolor rgb colours[j]

@@ -21,9 +21,11 @@ import pytest
 from quest.report import export, gnuplot, machines, then
 from quest.report.measured import Library
 from quest.spec import experiment_file, model
+from tests.book.test_diagrams import contrast
 from tests.known import EXPERIMENTS, ROOT
 
 REFERENCE = ROOT / "benchmarks/results/reference"
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
 NAMED = re.compile(r'^experiment = "(.*)"$', re.M)
 
 pytestmark = pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
@@ -54,11 +56,8 @@ KINDS = [*SCRIPTS, *{row[2]: slug for slug, row in PLOTS.items()}.values()]
 @pytest.mark.skipif(not shutil.which("pandoc"), reason="pandoc is not installed")
 def test_a_page_does_not_wait_for_the_figures_of_slides(tmp_path: Path) -> None:
     def drawn(goal: str) -> set[str]:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-        done = subprocess.run(
-            ["make", "-n", goal, f"BUILD={tmp_path / 'build'}"], cwd=ROOT, env=environment,
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        command = ["make", "-n", goal, f"BUILD={tmp_path / 'build'}"]
+        done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True)
         return set(re.findall(r"^sh figures/draw.sh (\S+)", done.stdout, re.M))
 
     pages, slides = drawn("book"), drawn("slides")
@@ -136,10 +135,8 @@ def data(tmp_path: Path) -> Path:
 
 def draw(slug: str, data: Path, out: Path) -> subprocess.CompletedProcess[str]:
     script = "plot" if slug in PLOTS else "timeline" if slug.startswith("timeline") else slug
-    return subprocess.run(
-        ["sh", "figures/draw.sh", slug, f"figures/{script}.gp", str(data), str(out)],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    command = ["sh", "figures/draw.sh", slug, f"figures/{script}.gp", str(data), str(out)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
 #: A tick of gnuplot's: a line from an axis, then its number.
@@ -171,6 +168,17 @@ def drawn(slug: str, data: Path, out: Path) -> str:
     return "\n".join("".join(text.itertext()) for text in texts)
 
 
+SYMBOL = r"(?:2\.[5-9]|[3-9]|\d\d)"  #: how large; smaller ones are dots
+
+
+def weak_symbols(svg: str) -> list[str]:
+    """Colours of symbols that stand out less than 3 to 1 in the dark, or less than the palest series in the light."""
+    dark = dict(re.findall(r'\[color="rgb\(([\d,]+)\)"\] { color: (#\w+)', svg))
+    found = set(re.findall(rf"<use [^>]*scale\({SYMBOL}[^>]*color='rgb\(([\d,]+)\)'", svg)) - {"255,255,255"}  # a hole
+    both = {rgb: ("#" + bytes(map(int, rgb.split(","))).hex(), dark.get(rgb, "#8a8a92")) for rgb in found}
+    return [rgb for rgb, (a, b) in both.items() if contrast(a, "#ffffff") < 2.4 or contrast(b, "#1b1c1a") < 3]
+
+
 @pytest.mark.parametrize("slug", EXPERIMENT)
 def test_a_figure_is_its_data_and_says_their_run(slug: str, data: Path, tmp_path: Path) -> None:
     """The same bytes of the same data and others of others, else a script could draw constants.
@@ -186,7 +194,7 @@ def test_a_figure_is_its_data_and_says_their_run(slug: str, data: Path, tmp_path
     write(data, EXPERIMENT[slug])
     assert "reference machine, run of 20" in drawn(slug, data, out)
     first = out.read_text()
-    assert f"<title>{slug}</title>" in first
+    assert f"<title>{slug}</title>" in first and not weak_symbols(first)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "figure.svg"]
     if slug in KINDS:
         drawn(slug, data, out)
@@ -215,14 +223,13 @@ def test_every_colour_has_a_dark_one(data: Path, tmp_path: Path) -> None:
 def test_no_two_ticks_of_a_linear_axis_are_alike(tmp_path: Path) -> None:
     """From 1 to 10 million, in one run of gnuplot."""
     highs = [mantissa * 10.0**power for power in range(8) for mantissa in (1, 1.3, 2.6, 4.5, 7, 9)]
-    text = (ROOT / "figures/style.gp").read_text(encoding="utf-8")
-    formats = re.findall(r"^(?:thousands|tick_format)\(high\) = .*$", text, re.M)
+    rules = re.findall(r"^(?:thousands|tick_format)\(high\) = .*", (ROOT / "figures/style.gp").read_text("utf8"), re.M)
     plots = "".join(
         f"set output '{tmp_path}/{i}.svg'\nset xrange [0:{high}]\nset yrange [0:{high}]\n"
         f"set format tick_format({high})\nplot x\n"
         for i, high in enumerate(highs)
     )
-    script = "\n".join([*formats, "set terminal svg size 800, 450", plots])
+    script = "\n".join([*rules, "set terminal svg size 800, 450", plots])
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
     for i, high in enumerate(highs):
         svg = (tmp_path / f"{i}.svg").read_text(encoding="utf-8")
@@ -269,11 +276,9 @@ def test_too_few_repetitions_for_an_interval(slug: str, data: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("slug", "variants", "missing", "reason"),
-    [
-        ("fork-reap", "", "all: no fork here", "all: no fork here"),
-        ("wake-latency", "alone", "x: y", "no run with others beside: x: y"),
-    ],
-)
+    [("fork-reap", "", "all: no fork here", "all: no fork here"),
+     ("wake-latency", "alone", "x: y", "no run with others beside: x: y")],
+)  # fmt: skip
 def test_what_could_not_be_measured_leaves_its_reason(
     slug: str, variants: str, missing: str, reason: str, data: Path, tmp_path: Path
 ) -> None:
@@ -390,10 +395,8 @@ def test_names_stay_in_the_order_of_their_curves(data: Path, tmp_path: Path) -> 
         write_table(data / f"fork-reap/{name}.tsv", [head, *([x, *[last] * 3] for x in (1, 9))])
     titles = {name: EXPERIMENTS["fork-reap"].title_of(name) for name in lasts}
     drawn("fork-reap", data, tmp_path / "figure.svg")
-    found = re.findall(
-        r"translate\([\d.]+,([\d.]+)\)[^<]*<text>(?:<[^>]*>)*([^<]*)",
-        (tmp_path / "figure.svg").read_text(),
-    )
+    svg = (tmp_path / "figure.svg").read_text()
+    found = re.findall(r"translate\([\d.]+,([\d.]+)\)[^<]*<text>(?:<[^>]*>)*([^<]*)", svg)
     places = sorted((float(y), name) for y, name in found if name in titles.values())
     assert [name for _, name in places] == list(titles.values())
     assert min(below - above for (above, _), (below, _) in itertools.pairwise(places)) > 12
@@ -446,14 +449,11 @@ def test_a_figure_is_drawn_when_its_data_have_changed(tmp_path: Path) -> None:
     ])  # fmt: skip
     (tmp_path / "Makefile").write_text(MAKEFILE)
     (tmp_path / "figures/sample.gp").write_text(SCRIPT)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     meta, left = tmp_path / "build/data/sample/meta.gp", tmp_path / "build/figures"
 
     def figures(*settings: str) -> list[str]:
-        done = subprocess.run(
-            ["make", "figures", *settings], cwd=tmp_path, env=environment,
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+        command = ["make", "figures", *settings]
+        done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
         return [line for line in done.stdout.splitlines() if not line.startswith("make: Nothing")]
 
