@@ -31,6 +31,8 @@ local function text_of(entry, form)
   elseif form == 'value' then -- the text is rounded for readers, the field of that name is not
     local ends = unit ~= '' and text:sub(-#unit) == unit
     return entry.value and (ends and text:sub(1, -#unit - 1):gsub('%s+$', '') or text)
+  elseif form == 'kB' then -- of KiB, beside bytes that are counted by thousands
+    return unit == 'KiB' and ('%.0f kB'):format(entry.value * 1.024)
   end
   if form == 'sign' then return entry.value and signs[standing(entry)] .. ' ' .. text end
   return form == 'interval' and interval or form == 'text' and text or nil

@@ -32,6 +32,8 @@ const high = content.find((element) => element.getBoundingClientRect().bottom > 
 const wide = content.find(isWide);
 if (high) problems.push("is too high: " + high.outerHTML.slice(0, 60));
 if (wide) problems.push("is too wide: " + wide.outerHTML.slice(0, 60));
+// A thousand bytes, or 1024: two units on one slide look like one.
+if (/\bKiB\b/.test(slide.textContent) && /\bkB\b/.test(slide.textContent)) problems.push("has kB and KiB");
 // The smallest text of a drawing as it lies on the slide.
 function smallest(image, shown) {
   const source = decodeURIComponent(image.src.slice(image.src.indexOf(",") + 1));
