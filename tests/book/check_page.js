@@ -41,5 +41,16 @@ for (const one of document.querySelectorAll("main :is(table, pre, div, figure)")
   const scrolls = ["auto", "scroll"].includes(getComputedStyle(one).overflowX);
   if (scrolls && !one.querySelector("a[href], button, input, [tabindex='0']")) problems.push("scrolls, and cannot be focused: " + one.outerHTML.slice(0, 80));
 }
+for (const one of document.querySelectorAll("details")) {
+  if (!one.querySelector(":scope > summary")?.textContent.trim()) problems.push("details without a summary: " + one.outerHTML.slice(0, 80));
+}
+// At 390 px a file of a server stands above what it does, and a plot that scrolls says so.
+for (const cell of document.querySelectorAll("section.files td")) {
+  if (window.innerWidth < 700 && cell.clientWidth < 200) problems.push("squeezed: " + cell.textContent);
+}
+for (const plot of document.querySelectorAll(".plot")) {
+  const hint = getComputedStyle(plot, "::after").content.includes("scroll");
+  if (plot.clientWidth && hint !== plot.scrollWidth > plot.clientWidth) problems.push(`scrolls ${hint ? "not, and says so" : "and does not say so"}: ` + plot.innerHTML.slice(0, 60));
+}
 if (document.querySelector("main").textContent.trim().length < 80) problems.push("is empty");
 return problems;
