@@ -62,6 +62,15 @@ local function drawn(div)
   return div
 end
 
+-- "**Answer.** It is flat.": a box of its own, so that what answers a prediction does not look like what asks.
+local function outcome(paragraph)
+  local first = paragraph.content[1]
+  if first and first.t == 'Strong' and pandoc.utils.stringify(first) == 'Answer.' then
+    local rest = pandoc.Para { table.unpack(paragraph.content, 3) }
+    return titled(pandoc.Div({ rest }, pandoc.Attr('', { 'outcome' })), 'Answer'), false
+  end
+end
+
 function boxes.apply(doc)
   local _, by_label = common.labels()
   local page = by_label['ch:' .. common.slug] or {}
@@ -77,6 +86,7 @@ function boxes.apply(doc)
   end
   return doc:walk {
     traverse = 'topdown',
+    Para = common.form ~= 'slides' and outcome or nil,
     Div = common.by_class {
       run = boxed 'Run',
       expect = boxed 'You should see',

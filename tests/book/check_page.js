@@ -44,6 +44,15 @@ for (const one of document.querySelectorAll("main :is(table, pre, div, figure)")
 for (const one of document.querySelectorAll("details")) {
   if (!one.querySelector(":scope > summary")?.textContent.trim()) problems.push("details without a summary: " + one.outerHTML.slice(0, 80));
 }
+// What asks does not look like what answers.
+const look = (one) => ["borderLeftStyle", "borderTopStyle", "borderLeftColor"].map((name) => getComputedStyle(one)[name]).join();
+const asking = new Set([...document.querySelectorAll(".predict")].map(look));
+for (const one of document.querySelectorAll(".outcome")) {
+  if (asking.has(look(one)) || one.firstElementChild.textContent.trim() !== "Answer") problems.push("an answer that looks like a question: " + one.textContent.slice(0, 40));
+}
+for (const one of document.querySelectorAll("main p > strong:first-child")) {
+  if (one.textContent === "Answer.") problems.push("an answer without a box: " + one.parentNode.textContent.slice(0, 40));
+}
 // At 390 px a file of a server stands above what it does, and a plot that scrolls says so.
 for (const cell of document.querySelectorAll("section.files td")) {
   if (window.innerWidth < 700 && cell.clientWidth < 200) problems.push("squeezed: " + cell.textContent);
