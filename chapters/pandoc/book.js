@@ -252,6 +252,7 @@ function setUpDrawing(box, number) {
 
   const status = document.createElement("p");
   status.setAttribute("role", "status");
+  const tell = (text) => { status.textContent = text.replace(/\b(\d\d[a-z]?)-(?=[a-z])/g, "$1-\u2060"); }; // 13-uring stays on one line
   const show = document.createElement("button");
   const again = document.createElement("button");
   again.textContent = "Draw again";
@@ -320,10 +321,10 @@ function setUpDrawing(box, number) {
     shapes.hidden = kept.shown > 0;
     const whose = first.whose === "here" ? "On your machine" : "In the reference run";
     const told = [`${whose}: ${difference(data, first, kept.y)}`, ...data.lines.slice(1).map((line) => besides(data, line, first))];
-    if (!kept.shown) status.textContent = `Draw ${data.yTitle} over ${data.xTitle}.`;
+    if (!kept.shown) tell(`Draw ${data.yTitle} over ${data.xTitle}.`);
     else {
-      status.textContent = told.slice(0, kept.shown).join(" ");
-      if (!next && !data.lines.some((line) => line.whose === "here")) status.textContent += ` And on your machine? ${data.measure}, then make book.`;
+      const measure = !next && !data.lines.some((line) => line.whose === "here") ? ` And on your machine? ${data.measure}, then make book.` : "";
+      tell(told.slice(0, kept.shown).join(" ") + measure);
     }
   }
   function point(event, before) {

@@ -98,17 +98,31 @@ local function embed(meta)
   end
 end
 
+-- Browsers break `-w` and 13-uring behind the hyphen. A short name stays whole (code.css); a long path may go on below.
+local function class_of(name) return pandoc.Attr('', name:find '%-' and utf8.len(name) <= 24 and { 'whole' } or {}) end
+
 -- The corner above a column of names heads nothing: to a screen reader it is a cell, and not a heading without words.
-local function without_empty_headings(doc)
-  return doc:walk { Table = function(block)
+local finishing = {
+  Table = function(block)
     for _, row in ipairs(block.head.rows) do
       for _, cell in ipairs(row.cells) do
         if pandoc.utils.stringify(cell.contents) == '' then cell.attributes.role = 'cell' end
       end
     end
     return block
-  end }
-end
+  end,
+  Code = function(code)
+    local parts, at = pandoc.List {}, 1
+    for from, name, to in code.text:gmatch '()(%S*%-%S+)()' do
+      if from > at then parts:insert(pandoc.Code(code.text:sub(at, from - 1))) end
+      parts:insert(pandoc.Code(name, class_of(name)))
+      at = to
+    end
+    if at <= #code.text then parts:insert(pandoc.Code(code.text:sub(at))) end
+    return at > 1 and #code.classes == 0 and parts or nil
+  end,
+  Str = function(str) return str.text:find '%d%d%l?%-%l' and pandoc.Span({ str }, class_of(str.text)) or nil end,
+}
 
 -- ---- the outputs --------------------------------------------------------------------------------
 
@@ -198,7 +212,7 @@ function Pandoc(doc)
   common.stop_if_failed()
   name_runs(doc.meta, chapters)
   embed(doc.meta)
-  doc = without_empty_headings(forms[common.form](doc, chapters))
+  doc = forms[common.form](doc, chapters):walk(finishing)
   common.finish()
   return doc
 end

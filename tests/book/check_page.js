@@ -53,6 +53,18 @@ for (const one of document.querySelectorAll(".outcome")) {
 for (const one of document.querySelectorAll("main p > strong:first-child")) {
   if (one.textContent === "Answer.") problems.push("an answer without a box: " + one.parentNode.textContent.slice(0, 40));
 }
+// A short name is on one line.
+const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), part = new Range();
+while (texts.nextNode()) {
+  const text = texts.currentNode, place = text.parentElement;
+  if (!place.closest("p, li, td, th, dd") || place.closest("pre, svg, .player")) continue;
+  for (const { 0: name, index } of text.data.matchAll(place.closest("code") ? /\S*-\S*/g : /(?<![\w\/-])\d\d[a-z]?-[a-z][\w-]*/g)) {
+    part.setStart(text, index);
+    part.setEnd(text, index + name.length);
+    const tops = [...part.getClientRects()].map((line) => line.top);
+    if (name.length <= 24 && Math.max(...tops) > Math.min(...tops) + 5) problems.push(`is broken: ${name}, in ${place.outerHTML.slice(0, 70)}`);
+  }
+}
 // At 390 px a file of a server stands above what it does, and a plot that scrolls says so.
 for (const cell of document.querySelectorAll("section.files td")) {
   if (window.innerWidth < 700 && cell.clientWidth < 200) problems.push("squeezed: " + cell.textContent);
