@@ -39,7 +39,7 @@ struct conn {
     };
     char *in; /* bytes of the next request, or NULL. While SENDING it points into the exchange */
     struct exchange *exchange; /* SENDING: the reply on its way; else NULL */
-    long long deadline;        /* of the step, or LINGERING the next look: conn_handle_overdue() */
+    long long deadline;        /* of the step, or LINGERING the next look: conn_expire() */
     const struct options *options;
     const struct conn_ops *ops;
 };
@@ -164,7 +164,7 @@ static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
  * linger, since a request that comes after close() would reset the connection and lose the reply.
  * LINGERING: another look. All others: WANT_CLOSE; a reply that is being sent is cut off.
  */
-static inline enum want conn_handle_overdue(struct conn *c)
+static inline enum want conn_expire(struct conn *c)
 {
     char byte;
 

@@ -50,7 +50,7 @@ static void serve(int listen_fd, int fd, const struct options *o)
     /* region: turn */
     while (want != WANT_CLOSE) {
         bool in_time = wait_for(&conn, want, listen_fd);
-        want = in_time ? conn_handle(&conn) : conn_handle_overdue(&conn);
+        want = in_time ? conn_handle(&conn) : conn_expire(&conn);
     }
     /* endregion: turn */
     conn_end(&conn);

@@ -8,7 +8,7 @@
  *     clients_handle()          for the clients that are ready
  *     clients_next_again()      ... and those that had more to do before the wait
  *     clients_accept()
- *     clients_next_overdue()    clients_handle(c, conn_handle_overdue), which never changes c->want
+ *     clients_next_overdue()    clients_handle(c, conn_expire), which never changes c->want
  *     clients_next_ended()      conn_end(), then clients_free(). Only here: with kqueue a later
  *                               event of this wait may hold the same pointer
  */
@@ -47,7 +47,7 @@ struct client *clients_add(int fd, const struct options *o);
 /* Answers 503 to a client that cannot be registered; closes and frees it. */
 void clients_refuse(struct client *c);
 
-/* Calls turn(), which is conn_handle() or conn_handle_overdue(). Returns true if c->want has
+/* Calls turn(), which is conn_handle() or conn_expire(). Returns true if c->want has
  * changed. Does nothing if c is in AGAIN or ENDED: the loop comes to it. */
 bool clients_handle(struct client *c, enum want (*turn)(struct conn *c));
 

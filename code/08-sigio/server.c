@@ -142,7 +142,7 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
             handle(c);
         clients_accept(listen_fd, o, begin);
         while ((c = clients_next_overdue()) != NULL)
-            clients_handle(c, conn_handle_overdue);
+            clients_handle(c, conn_expire);
         while ((c = clients_next_ended()) != NULL) {
             forget(c);
             conn_end(&c->conn);

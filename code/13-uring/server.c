@@ -219,7 +219,7 @@ static void event_loop(int listen_fd)
                 end_connection(c);
         long long now = now_ms(); /* once: a connection that lingers is soon due again */
         while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= now)
-            if (!steps_handle_overdue(c))
+            if (!steps_expire(c))
                 end_connection(c);
     }
 }

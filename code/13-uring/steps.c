@@ -482,7 +482,7 @@ void steps_refuse(int slot)
     shut->flags |= IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
 }
 
-bool steps_handle_overdue(struct uring_conn *c)
+bool steps_expire(struct uring_conn *c)
 {
     if (c->state == LINGERING)
         return look_whether_arrived(c);

@@ -39,7 +39,7 @@ void steps_stop_waiting(struct uring_conn *c);
 /* The deadline has passed. RECEIVING: steps_stop_waiting(). REPLYING: if the reply waits for its
  * client, false; else a new deadline, or, if the disk has taken too long, 503 (false if a part of
  * the reply is sent). LINGERING: another look, or false without credit. */
-bool steps_handle_overdue(struct uring_conn *c);
+bool steps_expire(struct uring_conn *c);
 
 /* Shuts the socket: SHUT_WR, SHUT_RDWR. */
 void steps_shut(struct uring_conn *c, enum step step, int how);

@@ -164,7 +164,7 @@ static enum want finish(struct owfat_conn *c, bool unread, bool may_close)
     return linger_begin(&c->linger, c->fd, unread, c->options->timeout);
 }
 
-bool owfat_handle_overdue(struct owfat_conn *c)
+bool owfat_expire(struct owfat_conn *c)
 {
     char byte;
 

@@ -36,10 +36,10 @@ enum want owfat_handle(struct owfat_conn *c);
  * 06-select/clients.h; NULL: none. */
 struct owfat_conn *owfat_that_leaves(int ms);
 
-/* Its time is up: returns whether it shall end. As conn_handle_overdue() of 05b: if a reply has not
+/* Its time is up: returns whether it shall end. As conn_expire() of 05b: if a reply has not
  * arrived it begins to linger. It gets another second if the client has sent bytes that are not
  * read yet, and while it lingers and has credit. */
-bool owfat_handle_overdue(struct owfat_conn *c);
+bool owfat_expire(struct owfat_conn *c);
 
 /* Closes fd and frees what the connection owns. At the end of a turn: the library may still
  * have the descriptor in a queue, and the next connection would get its number. */

@@ -126,7 +126,7 @@ static void end_overdue(int listen_fd)
     io_fd_flags(highest_fd, IO_FD_NONBLOCK);
     while ((fd = io_timeouted()) >= 0) {
         struct owfat_client *c = io_getcookie(fd);
-        if (c != NULL && owfat_handle_overdue(&c->conn))
+        if (c != NULL && owfat_expire(&c->conn))
             end_client(c);
     }
     if (!stopping)

@@ -236,7 +236,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         if (clients_pending && clients_may_accept())
             clients_pending = accept_or_refuse(listen_fd, o) && (!stopping || --last_rounds > 0);
         while ((c = clients_next_overdue()) != NULL)
-            clients_handle(c, conn_handle_overdue);
+            clients_handle(c, conn_expire);
         while ((c = clients_next_ended()) != NULL) {
             conn_end(&c->conn);
             clients_free(c);

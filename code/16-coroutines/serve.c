@@ -87,7 +87,7 @@ static void linger(struct serving *s, bool unread, bool may_close)
         if (why == MUST_END)
             return;
         if (why == TOO_LATE) /* LINGER_LOOK_MS have passed */
-            want = conn_handle_overdue(c);
+            want = conn_expire(c);
         else
             want = linger_read(&c->linger, c->fd);
     }
