@@ -28,9 +28,9 @@ struct seen *seen_new(void);
 
 /*
  * Connects a process of its own with the caller, the server, by `clients` connections: into fds.
- * Each client writes `depth` requests at once, and again when it has read the replies. For some time
- * nothing is counted; then all is for `ns`, or longer, until each client has asked four times on
- * average; then each client closes when it has its replies. The process ends with status 0 if
+ * Each client writes `depth` requests at once, and again when it has read the replies. For some
+ * time nothing is counted; then all is for `ns`, or longer, until each client has asked four times
+ * on average; then each client closes when it has its replies. The process ends with status 0 if
  * nothing has failed; else it has said what. It cannot outlive its parent. Dies if a call fails
  * here; both processes end after PATIENCE seconds, by SIGALRM.
  */
@@ -39,8 +39,8 @@ pid_t askers_start(int *fds, size_t clients, size_t depth, uint64_t ns, struct s
 /* Waits until it has ended; dies if it has failed. */
 void askers_await_end(pid_t askers);
 
-/* From now on the caller runs on this one of the processors that it may use. The clients stay on the
- * first. As Linux numbers them, the first and the last are of two cores, where there are two. */
+/* From now on the caller runs on this one of the processors that it may use. The clients stay on
+ * the first. As Linux numbers them, first and last are of two cores, where there are two. */
 enum processor { FIRST_PROCESSOR, LAST_PROCESSOR };
 void stay_on(enum processor which);
 

@@ -12,8 +12,8 @@
  *   multishot-defer  both
  *   chain            the same, and all replies that a connection is owed are handed over at once,
  *                    linked, so that they keep their order
- * All connections are there before the server begins to wait. The server stays on the last processor
- * that it may use, the clients on the first.
+ * All connections are there before the server begins to wait. The server stays on the last
+ * processor that it may use, the clients on the first.
  * Shows: one sample, of at least MILLISECONDS in the middle of the run. cpu_ns: the server's
  * processor time for a request, with that of the kernel's threads for its ring; rate: requests a
  * second; client_busy: processor time of the clients, in per cent of the time. Of the whole run are

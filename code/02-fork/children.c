@@ -108,8 +108,9 @@ void children_wait_for_room(void)
 /*
  * All free places are filled in one round, and rounds begin at least a second apart: a child that
  * dies at once must not be forked in a loop. sleep() would end with every SIGCHLD, so the time is
- * taken from the clock. pselect() is sigsuspend() with a time limit, so no signal is missed. Returns
- * false after MOST_EMPTY rounds in which no child lived for a second: the cause seems to stay.
+ * taken from the clock. pselect() is sigsuspend() with a time limit, so no signal is missed.
+ * Returns false after MOST_EMPTY rounds in which no child lived for a second: the cause seems to
+ * stay.
  */
 bool children_wait_for_turn(void)
 {

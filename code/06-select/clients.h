@@ -76,8 +76,7 @@ enum room clients_make_room(int ms);
 bool clients_pause_if_room_soon(int most);
 
 /* clients_pause(): accepts none for ACCEPT_PAUSE_MS. clients_make_room_or_pause() is for when
- * descriptors or memory have run out: it calls clients_make_room(ms), and pauses if that ended none.
- */
+ * descriptors or memory have run out: it calls clients_make_room(ms), and pauses if none ended. */
 void clients_pause(void);
 enum room clients_make_room_or_pause(int ms);
 bool clients_may_accept(void);

@@ -9,8 +9,8 @@
  * time, and questions wait for a line. job_is_lost() bounds that for each client. It asks for files
  * in memory, too, so all clients wait while no line answers. A line whose question is given up is
  * lost; without a line files are looked up by threads.
- * Limit: the loop's own open() is not bounded. It waits where the name has left the caches since the
- * answer, and on file systems that ask another machine at each open, as NFS does.
+ * Limit: the loop's own open() is not bounded. It waits where the name has left the caches since
+ * the answer, and on file systems that ask another machine at each open, as NFS does.
  */
 #include <errno.h>
 #include <fcntl.h>
