@@ -112,8 +112,11 @@ def session_problems(reference: Path) -> Iterator[str]:
         if folder != reference and runs and processor != folder.parent.name:
             yield f"{folder}: it was measured on {processor}, and is no session of {folder.parent.name}"
         at = min((datetime.fromisoformat(run["started"]) for run in runs if run.get("started")), default=None)
-        if problem := published.too_late(folder, {run["judge"] for run in runs if run.get("judge")}, at):
-            yield problem
+        # The reference may have sets of a later day than its first, and so of a later judge.
+        for judge in {run["judge"] for run in runs if run.get("judge")}:
+            measured = (datetime.fromisoformat(run["started"]) for run in runs if run.get("judge") == judge)
+            if problem := published.too_late(folder, judge, min(measured)):
+                yield problem
         if at:
             begun.setdefault((processor, second), []).append((at, folder))
     for of_processor in begun.values():

@@ -5,7 +5,6 @@ What can be looked at here is that it is there, that it holds what is registered
 """
 
 import subprocess
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -63,13 +62,12 @@ def refusal(plan: Registration, results: Path, path: Path = REGISTERED) -> str:
     return ""
 
 
-def too_late(folder: Path, judges: Iterable[str], begun: datetime | None) -> str:
-    """What is wrong with the sets of a folder that name these judges: one was tagged after they were `begun`. "" if
-    nothing is, and where there is no tag: a clone may have none.
+def too_late(folder: Path, judge: str, begun: datetime) -> str:
+    """What is wrong with the sets of a folder that name this judge: it was tagged after the first of them was `begun`.
+    "" if nothing is, and where there is no tag: a clone may have none.
     """
-    for judge in sorted(judges):
-        date = date_of(judge)
-        if begun and date and date > begun:
-            tagged = f"its judge was tagged ({tag_of(judge)}, {date:%Y-%m-%d})"
-            return f"{folder}: {tagged} after it was begun ({begun:%Y-%m-%d})"
-    return ""
+    date = date_of(judge)
+    if not date or date <= begun:
+        return ""
+    tagged = f"its judge was tagged ({tag_of(judge)}, {date:%Y-%m-%d})"
+    return f"{folder}: {tagged} after it was begun ({begun:%Y-%m-%d})"

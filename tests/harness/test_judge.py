@@ -272,6 +272,21 @@ def test_data_that_are_older_than_the_tag_of_their_judge_are_named(place: Tree) 
     ]
 
 
+@needs_git
+def test_a_set_of_the_reference_that_came_later_has_the_judge_of_its_own_day(place: Tree) -> None:
+    session(REFERENCE, CPUS[0])
+    session(Path("build/late"), CPUS[0], "2026-11-27T12:00:00Z", judge="d" * 64)
+    shutil.copy("build/late/sample.jsonl", REFERENCE / "other.jsonl")
+    git("init", "-q")
+    committed()
+    tagged(f"judge-{'d' * 12}", "2026-11-25T12:00:00Z")
+    assert check_says() == []
+    tagged(f"judge-{'d' * 12}", "2026-11-28T12:00:00Z")
+    assert check_says() == [
+        f"{REFERENCE}: its judge was tagged (judge-{'d' * 12}, 2026-11-28) after it was begun (2026-11-27)"
+    ]
+
+
 @pytest.mark.long
 @needs_git
 def test_what_is_registered_comes_from_the_simulation(place: Tree, said: Callable[..., str]) -> None:
