@@ -4,14 +4,16 @@
  * A server in one process answers CLIENTS connections of another process over loopback: a request
  * of 64 bytes gets a reply of 100, and nothing is parsed. Each connection writes DEPTH requests at
  * once and reads their replies before it writes again. The server has one recv() or receive for
- * what has come, and a send for each reply, in one of these ways:
+ * what has come, and a send for each reply unless it joins them, in one of these ways:
  *   epoll            level-triggered: wait, recv, send
+ *   epoll-joined     the same, with one send for all replies that a connection is owed
  *   plain            a ring without flags; one receive or one send of a connection is under way
  *   defer            the same with SINGLE_ISSUER and DEFER_TASKRUN
  *   multishot        one receive for all that a connection ever sends, into provided buffers
  *   multishot-defer  both
  *   chain            the same, and all replies that a connection is owed are handed over at once,
  *                    linked, so that they keep their order
+ *   joined           as multishot-defer, with one send for all replies that a connection is owed
  * All connections are there before the server begins to wait. The server stays on the last
  * processor that it may use, the clients on the first.
  * Shows: one sample, of at least MILLISECONDS in the middle of the run. cpu_ns: the server's
@@ -43,21 +45,23 @@
  * would share few places of the processor's cache. */
 #define BUFFER (DEPTH_MOST * REQUEST + 64)
 
+/* How the replies are sent that a connection is owed. */
+enum replies { EACH, CHAINED, JOINED };
+
 struct way {
     const char *name;
-    bool ring, multishot, chain;
+    bool ring, multishot;
+    enum replies replies;
     unsigned flags; /* of io_uring_setup(2) */
 };
 
 #define DEFER (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 static const struct way ways[] = {
-    {"epoll", false, false, false, 0},
-    {"plain", true, false, false, 0},
-    {"defer", true, false, false, DEFER},
-    {"multishot", true, true, false, 0},
-    {"multishot-defer", true, true, false, DEFER},
-    {"chain", true, true, true, DEFER},
+    {"epoll", false, false, EACH, 0},          {"epoll-joined", false, false, JOINED, 0},
+    {"plain", true, false, EACH, 0},           {"defer", true, false, EACH, DEFER},
+    {"multishot", true, true, EACH, 0},        {"multishot-defer", true, true, EACH, DEFER},
+    {"chain", true, true, CHAINED, DEFER},     {"joined", true, true, JOINED, DEFER},
 };
 
 static const struct way *way;
@@ -65,7 +69,7 @@ static int fds[ASKERS_MOST];
 static size_t got[ASKERS_MOST];   /* bytes of requests that are not answered */
 static size_t sends[ASKERS_MOST]; /* replies that are the kernel's, of a ring */
 static size_t open_conns, calls;  /* calls of the system, once all connections are there */
-static const char reply[REPLY];
+static const char replies[DEPTH_MOST * REPLY];
 static char received[PLACES_MOST][BUFFER];
 
 static void end(size_t i)
@@ -87,11 +91,14 @@ static void answer(size_t i)
         die_errno("recv");
     if (n == 0)
         end(i);
-    for (got[i] += (size_t)n; got[i] >= REQUEST; got[i] -= REQUEST) {
-        if (send(fds[i], reply, REPLY, MSG_NOSIGNAL) != REPLY)
+    got[i] += (size_t)n;
+    size_t owed = got[i] / REQUEST, together = way->replies == JOINED ? owed : 1;
+    for (size_t sent = 0; sent < owed; sent += together) {
+        if (send(fds[i], replies, together * REPLY, MSG_NOSIGNAL) != (ssize_t)(together * REPLY))
             die_errno("send");
         calls++;
     }
+    got[i] %= REQUEST;
 }
 
 static void serve_by_epoll(void)
@@ -181,15 +188,22 @@ static void receive(size_t i)
     io_uring_sqe_set_data64(sqe, i << 1 | RECEIVED);
 }
 
-/* One reply, or a chain of all, of which only the last has a completion. MSG_WAITALL: a link breaks
- * where a send falls short. */
+/* Of the send whose completion is handled: that of the last reply, or of all that were joined. */
+static size_t bytes_of_send(size_t i)
+{
+    return way->replies == JOINED ? sends[i] * REPLY : REPLY;
+}
+
+/* One reply; or all in one send; or a chain of all, of which only the last has a completion.
+ * MSG_WAITALL: a link breaks where a send falls short. */
 static void send_replies(size_t i)
 {
-    sends[i] = way->chain ? got[i] / REQUEST : 1;
-    make_room(sends[i]);
-    for (size_t left = sends[i]; left > 0; left--) {
+    sends[i] = way->replies == EACH ? 1 : got[i] / REQUEST;
+    size_t operations = way->replies == CHAINED ? sends[i] : 1;
+    make_room(operations);
+    for (size_t left = operations; left > 0; left--) {
         struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-        io_uring_prep_send(sqe, fds[i], reply, REPLY, MSG_NOSIGNAL | MSG_WAITALL);
+        io_uring_prep_send(sqe, fds[i], replies, bytes_of_send(i), MSG_NOSIGNAL | MSG_WAITALL);
         if (left > 1)
             sqe->flags |= IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS;
         io_uring_sqe_set_data64(sqe, i << 1 | SENT);
@@ -225,7 +239,7 @@ static void on_received(size_t i, int result, unsigned flags)
 
 static void on_sent(size_t i, int result)
 {
-    if (result != REPLY)
+    if (result < 0 || (size_t)result != bytes_of_send(i))
         die(EXIT_FAILURE, "send: %s", result < 0 ? strerror(-result) : "not the whole reply");
     got[i] -= sends[i] * REQUEST;
     sends[i] = 0;
@@ -263,7 +277,9 @@ int main(int argc, char *argv[])
         {'t', "MILLISECONDS", 1, MAX_MS, 500, 0},
     };
     const struct command_line line = {options, 3,
-                                      "epoll|plain|defer|multishot|multishot-defer|chain", 1, 1};
+                                      "epoll|epoll-joined|plain|defer|multishot|multishot-defer|"
+                                      "chain|joined",
+                                      1, 1};
     char **words = read_command_line(argc, argv, &line);
     size_t clients = options[0].value, depth = options[1].value;
     struct seen *seen = seen_new();

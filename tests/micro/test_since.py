@@ -138,6 +138,7 @@ CALLS = [
     ("plain", 1, 1, 2, 2), ("plain", 1, 16, 1, 2), ("plain", 20, 1, 0, 2), ("defer", 20, 16, 0, 2),
     ("multishot", 1, 1, 1, 2), ("multishot", 20, 16, 0, 2), ("multishot-defer", 20, 1, 0, 2),
     ("chain", 1, 16, 1 / 16, 1), ("chain", 20, 1, 0, 2), ("chain", 20, 16, 0, 1),
+    ("epoll-joined", 1, 16, 3 / 16, 2), ("epoll-joined", 20, 1, 2, 3), ("joined", 1, 16, 1 / 16, 1), ("joined", 20, 16, 0, 1),
 ]  # fmt: skip
 
 
@@ -153,7 +154,7 @@ def test_every_request_is_answered(
     ring_map: Micro, way: str, clients: int, depth: int, least: float, most: float
 ) -> None:
     """The clients count replies by their bytes, and the program ends when each has all of its own."""
-    [row] = ring_map.rows(f"ring-map -c {clients} -d {depth} -t 40 {way}", may_lack=way != "epoll")
+    [row] = ring_map.rows(f"ring-map -c {clients} -d {depth} -t 40 {way}", may_lack=not way.startswith("epoll"))
     assert list(row) == ["cpu_ns", "rate", "calls", "client_busy", "wait_share"]
     assert row["cpu_ns"] > 0 < row["rate"]
     assert least * 0.99 <= row["calls"] <= most * 1.05
@@ -161,7 +162,7 @@ def test_every_request_is_answered(
 
 
 def test_it_has_as_many_clients_as_it_may(ring_map: Micro) -> None:
-    for way in ("epoll", "chain"):
+    for way in ("epoll", "chain", "joined"):
         assert ring_map.column("rate", f"ring-map -c 1000 -d 16 -t 40 {way}", may_lack=way != "epoll")[0] > 0
 
 
