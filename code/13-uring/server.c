@@ -112,11 +112,12 @@ static void on_cancelled(int found)
         accepting = NOTHING;
 }
 
-/* The signal to stop ends the poll, too; then no client has to leave: none will come. */
-static void on_pending(void)
+/* The signal to stop ends the poll, too, and submit_accept() may cancel it. Then no client has to
+ * leave: none will come, or none is known to be there. */
+static void on_pending(int result)
 {
     accepting = NOTHING;
-    if (!stopping && ring_slots() <= uring_conns)
+    if (result != -ECANCELED && !stopping && ring_slots() <= uring_conns)
         make_room();
 }
 
@@ -173,7 +174,7 @@ static void take_completions(void)
         if (cqe.user_data == RING_ACCEPT)
             on_accepted(&cqe);
         else if (cqe.user_data == RING_PENDING)
-            on_pending();
+            on_pending(cqe.res);
         else if (cqe.user_data == RING_CANCEL)
             on_cancelled(cqe.res);
         else if (cqe.user_data != RING_IGNORED)

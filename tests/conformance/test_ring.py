@@ -215,6 +215,28 @@ def test_an_accept_whose_completion_is_lost(traced: Traced, call: str) -> None:
     assert server.stderr().count("io_uring_enter: Invalid request descriptor") == 1
 
 
+@contract("survives", "emfile")
+def test_nobody_leaves_a_full_table_for_a_lost_completion(traced: Traced, tmp_path: Path) -> None:
+    """The poll for a pending connection is cancelled then, and ends, though no connection is pending."""
+    places, switch = 12, tmp_path / "switch"
+    server, _ = traced(
+        "read",
+        inject="read:error=EBADR:when=1",
+        operations=True,
+        wrapper=["/usr/bin/prlimit", f"--nofile={places}:40"],
+        env={"FAIL_SWITCH": str(switch)},
+    )
+    kept = [server.connect() for _ in range(places)]
+    for c in kept:
+        assert c.ask(ASK).body == HELLO
+    time.sleep(0.3)  # until then they are not idle
+    switch.touch()
+    assert kept[0].ask(ASK).status == 200  # its file is not read, and the reply is sent all the same
+    said = "io_uring_enter: Invalid request descriptor"
+    assert wait_until(lambda: said in server.stderr(), server.patience.limit)
+    assert all(c.hears_nothing(0.05) for c in kept)
+
+
 @contract("signals", "setup-failure")
 def test_a_wait_that_is_interrupted_before_it_listens(start: Start, traced: Traced) -> None:
     """A signal is no fault of the kernel, and no reason to say that this server cannot run here."""
