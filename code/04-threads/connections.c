@@ -21,7 +21,7 @@
 pthread_attr_t detached;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the next three */
-static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t removed;                           /* choose_clock() initialises it */
 static struct list all = EMPTY_LIST(all);
 static int live;
 
@@ -45,7 +45,8 @@ static int set_attributes(void)
 #define WAIT_CLOCK CLOCK_REALTIME
 static int choose_clock(void)
 {
-    return 0;
+    errno = pthread_cond_init(&removed, NULL);
+    return errno == 0 ? 0 : -1;
 }
 #else
 #define WAIT_CLOCK CLOCK_MONOTONIC
