@@ -29,10 +29,10 @@ struct seen *seen_new(void);
 /*
  * Connects a process of its own with the caller, the server, by `clients` connections: into fds.
  * Each client writes `depth` requests at once, and again when it has read the replies. For some
- * time nothing is counted; then all is for `ns`, or longer, until each client has asked four times
- * on average; then each client closes when it has its replies. The process ends with status 0 if
- * nothing has failed; else it has said what. It cannot outlive its parent. Dies if a call fails
- * here; both processes end after PATIENCE seconds, by SIGALRM.
+ * time nothing is counted. Then everything is, for at least `ns`, and until the clients have asked
+ * four times on average. Then each client closes when it has its replies. The process ends with
+ * status 0 if nothing has failed; else it has said what. It cannot outlive its parent. Dies if a
+ * call fails here; both processes end after PATIENCE seconds, by SIGALRM.
  */
 pid_t askers_start(int *fds, size_t clients, size_t depth, uint64_t ns, struct seen *seen);
 

@@ -18,8 +18,9 @@
  * processor that it may use, the clients on the first.
  * Shows: one sample, of at least MILLISECONDS in the middle of the run. cpu_ns: the server's
  * processor time for a request, with that of the kernel's threads for its ring; rate: requests a
- * second; client_busy: processor time of the clients, in per cent of the time. Of the whole run are
- * calls, system calls of the server for a request, and wait_share, its time in the run queue, of 1.
+ * second; client_busy: processor time of the clients, in per cent of the time. Two are of the whole
+ * run: calls: system calls of the server for a request; wait_share: the part of the time, from 0 to
+ * 1, in which the server waited for its processor.
  * Needs: Linux 6.1 for DEFER_TASKRUN, 6.0 for multishot; a descriptor for each client.
  * Run:   ring-map -c 100 -d 1 -t 500 multishot
  */
@@ -291,7 +292,7 @@ int main(int argc, char *argv[])
         refuse(&line);
     if (way->ring) /* first of all: a kernel that has none ends the program */
         open_ring(clients);
-    pid_t askers = askers_start(fds, clients, depth, options[2].value * 1000000, seen);
+    pid_t askers = askers_start(fds, clients, depth, options[2].value * (uint64_t)1000000, seen);
     stay_on(LAST_PROCESSOR);
     open_conns = clients;
     uint64_t start = now_ns();

@@ -124,7 +124,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
         } else if (accept_must_pause(errno)) {
             if (accept_lacks_room(errno)) {
                 count_at_shortage = count;
-                clients_make_room_or_pause(ACCEPT_PAUSE_MS); /* a newer one may be about to ask */
+                clients_make_room_or_pause(ACCEPT_PAUSE_MS); /* spares those who have just come */
             } else {
                 clients_pause();
             }

@@ -47,8 +47,8 @@ struct client *clients_add(int fd, const struct options *o);
 /* Answers 503 to a client that cannot be registered; closes and frees it. */
 void clients_refuse(struct client *c);
 
-/* Calls turn(), which is conn_handle() or conn_expire(). Returns true if c->want has
- * changed. Does nothing if c is in AGAIN or ENDED: the loop comes to it. */
+/* Calls turn(): conn_handle() or conn_expire(); in 16, what resumes the coroutine. Returns true if
+ * c->want has changed. Does nothing if c is in AGAIN or ENDED: the loop comes to it. */
 bool clients_handle(struct client *c, enum want (*turn)(struct conn *c));
 
 /* The next client for this pass, or NULL; call until then. clients_next_overdue() and

@@ -165,7 +165,8 @@ static void handle_failed_wait(int error)
 {
     static int said;
 
-    /* The kernel says it in a call that had nothing to submit. Else the last cancel still waits. */
+    /* The kernel says EBADR only where nothing is left to submit. What is left may be the cancel
+     * for an earlier EBADR, and then a second one is not needed. */
     ring_lost |= error == EBADR && io_uring_sq_ready(&ring) == 0;
     errno = error;
     if (error != EAGAIN && error != EBUSY && error != ENOMEM && error != EBADR)

@@ -25,7 +25,8 @@ extern atomic_bool stopping;
  * Installs the handlers for SIGTERM and SIGINT, and that for SIGALRM, in whose place the caller may
  * put another. After the signal to stop the process has STOP_GRACE seconds; then SIGALRM ends it
  * with status 0. Before that SIGALRM ends the waiting for the client that stop_wakes() has named:
- * recv() and send() return what can be had at once, and then fail with EAGAIN.
+ * recv() and send() return what can be had at once, and then fail with EAGAIN. If there is no such
+ * client it ends the process.
  */
 void stop_on_signals(void);
 
