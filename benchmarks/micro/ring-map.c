@@ -59,10 +59,10 @@ struct way {
 #define DEFER (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 static const struct way ways[] = {
-    {"epoll", false, false, EACH, 0},          {"epoll-joined", false, false, JOINED, 0},
-    {"plain", true, false, EACH, 0},           {"defer", true, false, EACH, DEFER},
-    {"multishot", true, true, EACH, 0},        {"multishot-defer", true, true, EACH, DEFER},
-    {"chain", true, true, CHAINED, DEFER},     {"joined", true, true, JOINED, DEFER},
+    {"epoll", false, false, EACH, 0},      {"epoll-joined", false, false, JOINED, 0},
+    {"plain", true, false, EACH, 0},       {"defer", true, false, EACH, DEFER},
+    {"multishot", true, true, EACH, 0},    {"multishot-defer", true, true, EACH, DEFER},
+    {"chain", true, true, CHAINED, DEFER}, {"joined", true, true, JOINED, DEFER},
 };
 
 static const struct way *way;
