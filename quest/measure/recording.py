@@ -13,7 +13,7 @@ from quest.ground.errors import RepetitionError
 from quest.measure.form import Guest, Life, Recorded, Recording, Site, Times
 from quest.measure.lines import Place, Stack
 from quest.measure.scene import Scene, Visit
-from quest.measure.strace import C_NAMES, MAKING_CALLS, WAITING_CALLS, Call, Event, Frame
+from quest.measure.strace import C_NAMES, CHILD_WAITS, MAKING_CALLS, WAITING_CALLS, Call, Event, Frame
 from quest.measure.timeline import Task, collect_tasks, peer, return_time
 
 SLEEP_US = 2500
@@ -183,7 +183,8 @@ class _Teller:
 
     def _letter(self, call: Call, name: str, fd: int | None) -> str:
         if name in LOOP_WAITS:
-            self.serving[call.pid] = self.tasks[call.pid].client
+            if call.name not in CHILD_WAITS:
+                self.serving[call.pid] = self.tasks[call.pid].client
             return peer(call.result, self.visits) if name == "accept" else ""
         direct = "" if call.name in POLLS else peer(call.args, self.visits)
         by_file = self.files.get((self.owner(call.pid), fd), "") if fd is not None and not direct else ""

@@ -32,6 +32,9 @@ WAITING_CALLS = [
     "io_uring_enter", "io_getevents", "io_pgetevents",
 ]
 # fmt: on
+#: A handler of SIGCHLD makes these calls at any moment, for example between accept() and fork(). They say nothing about
+#: the client that the task serves.
+CHILD_WAITS = {"wait4", "waitid"}
 MAKING_CALLS = ["clone", "clone3", "fork", "vfork"]
 
 # The name in our sources where the kernel has another one.

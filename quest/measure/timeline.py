@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quest.measure.scene import Visit
-from quest.measure.strace import C_NAMES, MAKING_CALLS, PEER, WAITING_CALLS, Call, End, Event
+from quest.measure.strace import C_NAMES, CHILD_WAITS, MAKING_CALLS, PEER, WAITING_CALLS, Call, End, Event
 
 # ---- tasks and rows ------------------------------------------------------------------------------
 
@@ -69,6 +69,11 @@ def served_by(call: Call, visits: Mapping[int, Visit]) -> str:
     return "" if several else peer(call.args, visits)
 
 
+def may_wait(call: Call) -> bool:
+    """Whether a task can sleep in it. With WNOHANG it cannot: if the call lasts long, the tracer was busy."""
+    return call.name in WAITING_CALLS and not (call.name in CHILD_WAITS and "WNOHANG" in call.args)
+
+
 def return_time(call: Call, visits: Mapping[int, Visit], end: float) -> float:
     """When a call was over; end if it never returned.
 
@@ -125,11 +130,11 @@ def task_rows(task: Task, tasks: Mapping[int, Task], visits: Mapping[int, Visit]
         stop = return_time(call, visits, end)
         serves = served_by(call, visits)
         accepted = peer(call.result, visits)
-        if call.name in WAITING_CALLS and stop - call.start >= MIN_WAIT_S:
+        if may_wait(call) and stop - call.start >= MIN_WAIT_S:
             yield from running(call.start)
             name = C_NAMES.get(call.name, call.name)
             yield Row("task", task.name, "waiting", name, serves, call.start, stop)
-            now, client = stop, accepted or serves
+            now, client = stop, client if call.name in CHILD_WAITS else accepted or serves
         elif (accepted or serves) not in ("", client):
             yield from running(call.start)
             now, client = call.start, accepted or serves

@@ -295,6 +295,25 @@ def test_a_forking_server_as_a_table() -> None:
     assert again["calls"][0] == [0, -1_000_000, 1_000_100, "accept", 3, 4, "A", 0, "", 1]
 
 
+@pytest.mark.parametrize(
+    ("call", "time"),
+    [("100.021 clone", 100.0202), ("100.022 close", 100.0214), ("100.023 accept4", 100.0222)],
+    ids=["before fork", "before close", "before accept"],
+)
+@pytest.mark.parametrize("options", ["WNOHANG", "0"])
+def test_whom_a_child_is_for_does_not_depend_on_when_another_one_ends(call: str, time: float, options: str) -> None:
+    """The handler of SIGCHLD asks for its children between any two calls, also between accept() and fork()."""
+    asks = f"wait4(-1, NULL, {options}, NULL) = 2 <0.000040>{at(6)}"
+    handler = f"{time:.6f} --- SIGCHLD {{si_signo=SIGCHLD}} ---\n{time + 0.0001:.6f} {asks}"
+    child = f"100.0216 close({LISTENING}) = 0 <0.000010>{at(3)}{CHILD_B}"  # a call that does not name the client
+    usual = recording_of(MAIN, CHILD_A, child)
+    made = recording_of(MAIN.replace(call, f"{handler}{call}"), CHILD_A, child)
+    assert len(made.calls) == len(usual.calls) + 1
+    assert order(made) == order(usual)
+    assert [each.letter for each in made.calls if each.name == "fork"] == ["A", "B"]
+    assert [each[:2] for each in order(made)["child 2"]][:2] == [("close", "B"), ("recv", "B")]
+
+
 def test_its_moments() -> None:
     made = recording_of(MAIN, CHILD_A, CHILD_B)
     assert [(m.head, m.rank) for m in made.moments] == [  # not that A connects: it is too near to the better one

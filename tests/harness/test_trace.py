@@ -155,6 +155,15 @@ def test_children_are_numbered_in_the_order_in_which_they_were_made() -> None:
     assert [(r[1], r[4]) for r in rows if r[0] == "spawn"] == [("child 1", "A"), ("child 2", "B")]
 
 
+@pytest.mark.parametrize(("options", "waits"), [("WNOHANG", 0), ("0", 1)])
+def test_a_child_that_ends_between_accept_and_fork_changes_no_client(options: str, waits: int) -> None:
+    """The handler of SIGCHLD runs there, and its wait4() seems to last while the tracer is busy with other tasks."""
+    there = f"1 100.0207 wait4(-1, NULL, {options}, NULL) = 2 <0.000600>\n1 100.021300 clone"
+    rows = rows_of(FORKING.replace("1 100.021 clone", there))
+    assert [(r[1], r[4]) for r in rows if r[0] == "spawn"] == [("child 1", "A"), ("child 2", "B")]
+    assert len([row for row in rows if row[:4] == ("task", "main", "waiting", "waitpid")]) == waits
+
+
 def test_nobody_is_accepted_before_he_connects() -> None:
     """Where strace was kept waiting between the time and the duration it prints."""
     late = FORKING.replace("1 99.9 accept4", "1 99.898 accept4")
