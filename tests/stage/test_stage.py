@@ -360,8 +360,8 @@ def test_a_demo_ends_with_the_connection(show: control.Control) -> None:
 
 def test_a_demo_ends_when_the_next_begins(show: control.Control) -> None:
     first = ask(show)
-    while b"line" not in first.readline():
-        pass
+    while b"line" not in (line := first.readline()):
+        assert line, "it has ended without a point"
     second = ask(show)
     rest = first.read().decode()
     assert rest.rstrip().endswith('{"failed": "the demo was stopped"}')
