@@ -138,7 +138,8 @@ CALLS = [
     ("plain", 1, 1, 2, 2), ("plain", 1, 16, 1, 2), ("plain", 20, 1, 0, 2), ("defer", 20, 16, 0, 2),
     ("multishot", 1, 1, 1, 2), ("multishot", 20, 16, 0, 2), ("multishot-defer", 20, 1, 0, 2),
     ("chain", 1, 16, 1 / 16, 1), ("chain", 20, 1, 0, 2), ("chain", 20, 16, 0, 1),
-    ("epoll-joined", 1, 16, 3 / 16, 2), ("epoll-joined", 20, 1, 2, 3), ("joined", 1, 16, 1 / 16, 1), ("joined", 20, 16, 0, 1),
+    ("epoll-joined", 1, 16, 3 / 16, 2), ("epoll-joined", 20, 1, 2, 3),
+    ("joined", 1, 16, 1 / 16, 1), ("joined", 20, 16, 0, 1),
 ]  # fmt: skip
 
 
