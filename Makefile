@@ -23,6 +23,11 @@ endif
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
+# The name of a folder or of a student may be chosen by somebody else, and hold $(shell ...): it is taken to the letter. Before
+# the first $(shell) below, which newer makes give all that was given, expanded.
+LITERAL := $(foreach v,DIR CSV JSON LOGS CLASS GRADEBOOK STUDENT RUNS,$(if $(filter command,$(origin $(v))),$(v)))
+$(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
+
 # ---- started by anybody
 
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
@@ -95,7 +100,7 @@ quoted = '$(subst ','\'',$(1))'
 # The one command line. With its settings a goal of ours is $(call quest,goal): those of this make's command line, and the
 # folders. What was meant for another goal of the same line is left aside there.
 QUEST = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m quest
-GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
+GIVEN := $(strip $(LITERAL) $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 quest = $(QUEST) $(call of_make,$(1))
 of_make = --of-make $(1) $(call settings,$(sort $(GIVEN) BUILD WORK RESULTS))
 settings = $(foreach v,$(1),$(call quoted,$(v)=$($(v))))

@@ -48,6 +48,15 @@ def test_where_nothing_is_handed_in(place: Place) -> None:
     assert not (place.top / "results.json").exists()
 
 
+def test_a_name_is_no_program_of_make(place: Place) -> None:
+    """A folder is called by whoever has handed it in; in a loop over all of them DIR= has that name."""
+    mark = place.top / "mark"
+    for name in (f"$(shell touch {mark})", f"`touch {mark}`", "a$b $$c", f"$(file >{mark})"):
+        said = place.refusal("grade", "CH=02-fork", f"DIR={place.top}/x{name}")
+        assert said == f"lab: {place.top}/x{name}: there is no such folder; DIR= names what was handed in"
+    assert not mark.exists()
+
+
 def test_wrong_settings(mine: Path) -> None:
     for words, said in {
         ("check", "CH=03-prefork"): f"{mine.with_name('03-prefork')} is not there yet: make lab CH",
