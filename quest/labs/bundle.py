@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quest.labs import closure, place, work
+from quest.labs import closure, files, place, work
 from quest.labs.cell import CONFINE
 from quest.labs.errors import LabError
 from quest.labs.judge import file_of_test
@@ -108,7 +108,7 @@ def _judge_of(lab: Lab) -> Iterator[Path]:
 def tree_of(lab: Lab, more: Iterable[str] = ()) -> Iterator[Path]:
     """A folder with the lab, its starter in the place of the real source, what judges it, and
     `more` files of the tree."""
-    with place.temporary() as folder:
+    with files.for_others(), place.temporary() as folder:
         top = folder / lab.slug
         headers = (path.relative_to(TREE) for path in TREE.glob("code/**/*.h"))
         for path in {*_judge_of(lab), *headers, *map(Path, more)}:

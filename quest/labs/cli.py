@@ -2,7 +2,6 @@
 In the environment labs/module.mk adds LAB_CC and others, which say how it builds.
 """
 
-import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +41,6 @@ def run_words(words: Sequence[str], environment: Mapping[str, str]) -> int:
         raise LabError(f"which command? {', '.join(COMMANDS)} (labs/README.md)")
     settings = settings_of(given, environment)
     end_with_parent()
-    os.umask(0o022)  # another user, who judges without a cell, reads what is laid out
     signal.signal(signal.SIGTERM, _stop)
     return run(command, settings)
 

@@ -2,10 +2,12 @@
 only in place of a file.
 """
 
+import contextlib
 import math
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from quest.ground import foreign
@@ -54,6 +56,17 @@ def write(path: Path, text: str) -> None:
     was."""
     check_writable(path)
     write_whole(path, text)
+
+
+@contextlib.contextmanager
+def for_others() -> Iterator[None]:
+    """What is made while the block runs can be read by others, who judge or unpack it; tables of grades are as the
+    umask of the user wants them."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def make_plain(log: Path) -> None:

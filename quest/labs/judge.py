@@ -419,7 +419,7 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
     """Judges the files in `folder`. CannotJudge if the machine is at fault, a LabError if there is
     nothing to judge."""
     become_subreaper()  # so that a process which has left its parent is found
-    with contextlib.closing(Sandbox(lab, how.no_cell)) as box:
+    with files.for_others(), contextlib.closing(Sandbox(lab, how.no_cell)) as box:
         try:
             return _graded(box, folder, how)
         except OSError:

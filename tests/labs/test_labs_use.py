@@ -90,6 +90,21 @@ def test_settings_are_read_once() -> None:
             cli.settings_of([wrong], {})
 
 
+def test_what_is_written_is_as_private_as_the_user_wants(tmp_path: Path) -> None:
+    """A table of grades too; only what others have to read, as the folder of a grading, is opened to them."""
+    command = [*class_table.COMMAND[:-1], "lab", "CH=02-fork", f"WORK={tmp_path}"]
+    subprocess.run(command, cwd=TREE, umask=0o077, stdout=subprocess.DEVNULL, check=True)
+    assert (tmp_path / "02-fork/server.c").stat().st_mode & 0o777 == 0o600
+    before = os.umask(0o077)
+    try:
+        with files.for_others():
+            (tmp_path / "open").touch()
+        (tmp_path / "closed").touch()
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o077 for name in ("open", "closed")] == [0o044, 0]
+
+
 def test_a_toolchain_is_what_make_says(place: Place) -> None:
     tools = Toolchain.of_words("cc -m64", "-O2 '-DX=a b'", "build/a.o build/b.o", "-luring")
     assert (tools.compiler, tools.flags) == (("cc", "-m64"), ("-O2", "-DX=a b"))
