@@ -34,8 +34,8 @@ RUN = """#!/bin/sh
 # Judges /autograder/submission. Without a grade (a missing file, no compiler) the reason is told.
 top=${{AUTOGRADER:-/autograder}}
 results=$top/results/results.json
-for python in python3 /usr/bin/python3; do "$python" -c 'import pytest' 2> /dev/null && break; done
 cd "$top/source" && rm -f "$results" || exit 1
+for python in python3 /usr/bin/python3; do "$python" -E -s -c 'import pytest' 2> /dev/null && break; done
 {environment} \\
     "$python" -E -s -m quest.labs grade CH={slug} DIR="$top/submission"{settings} \\
     JSON="$results" LOGS="$top/logs" 2> "$top/said" || true
@@ -49,7 +49,7 @@ FLAGS := {flags}
 OBJECTS := {objects}
 SETTINGS = $(foreach s,N ONLY PATIENCE SEED STAGE,$(if $($(s)),'$(s)=$($(s))'))
 PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
-	$$p -c 'import pytest' 2> /dev/null && break; done; echo $$p)
+	$$p -E -s -c 'import pytest' 2> /dev/null && break; done; echo $$p)
 
 .PHONY: {goals}
 {goals}: $(OBJECTS)
