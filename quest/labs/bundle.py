@@ -93,10 +93,7 @@ def _judge_of(lab: Lab) -> Iterator[Path]:
     """The files that judge this lab: the judge, the lab, and the tests that it names, with all that
     these need."""
     tests = {file_of_test(lab, name) for test in lab.tests for name in test.tests}
-    # Beside the modules are programs that tests start, and what those preload.
-    programs = [
-        path for path in TREE.glob("tests/conformance/*") if path.is_file() and not path.name.startswith("test_")
-    ]
+    programs = [TREE / path for path in closure.programs()]
     modules = [*tests, *(path for path in programs if path.suffix == ".py")]
     yield from closure.files_of(closure.STARTED, modules)
     for path in (*programs, *lab.folder.iterdir(), CONFINE, *(TREE / name for name in FILES)):

@@ -187,7 +187,7 @@ class Known:
         if row.state not in SETTLED or late == UNKNOWN:
             return ""
         try:
-            score, of, days = float(row.score), float(row.of or 0), int(late or 0)
+            score, of, days = float(row.score.replace(",", ".")), float(row.of or 0), int(late or 0)
         except ValueError:
             return row.score  # a teacher's own, such as "excused"
         rule = self.rules.late

@@ -31,7 +31,7 @@ from typing import Protocol
 
 from quest.ground import foreign
 from quest.ground.files import locked
-from quest.labs import closure, files, intake, kept, place
+from quest.labs import closure, files, forges, intake, kept, place
 from quest.labs.errors import CannotJudge, LabError, say
 from quest.labs.judge import file_of_test
 from quest.labs.lab import TREE, Lab
@@ -44,10 +44,13 @@ NOTHING = "nothing handed in"
 BY_HAND = "by hand"  #: a teacher's own line: it stays as it is
 SELF_CHECK = "self-check"
 SETTLED = (GRADED, NOTHING, BY_HAND, SELF_CHECK)
+STATES = (*SETTLED, UNJUDGED, NOT_GRADED, "")  #: that a line may have; without one it is graded again
 NOT_HERE = "cannot be judged here"  #: and gets no line: it may be judged elsewhere
+FOR_TEACHERS = "not for the student: "  #: how what follows in a note begins, to its end: it may name others
 #: errors of this machine, and not of a submission
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 COLUMN = re.compile(r"\S+ \(\d+\)")  #: of the points of a test, as kept.column() names it
+FORMER = re.compile(r"\bbefore: (\S+)$")  #: at the end of a note: the points that other work had
 #: how one submission is graded, in a process of its own
 COMMAND = [sys.executable, "-E", "-s", "-m", "quest.labs", "grade"]
 
@@ -149,12 +152,14 @@ class Kind:
     columns: Sequence[str] = ()  #: of the points of each test
 
 
-def hash_of(patterns: Iterable[str], *more: str) -> str:
-    """Of these files of the tree, with their names, and of other texts that decide."""
+def hash_of(patterns: Iterable[str], *more: str, files_beside: Iterable[Path] = ()) -> str:
+    """Of these files of the tree, with their names, and of other texts that decide. files_beside: by their
+    paths, which may lie outside of the tree."""
     digest = sha256("\0".join(more).encode("utf-8", "surrogateescape"))
-    for path in sorted({path for pattern in patterns for path in TREE.glob(pattern)}):
+    found = {path for pattern in patterns for path in TREE.glob(pattern)}
+    for path in sorted(found.union(TREE / path for path in files_beside)):
         data = path.read_bytes()
-        digest.update(f"{path.relative_to(TREE)}\0{len(data)}\0".encode() + data)
+        digest.update(os.fsencode(os.path.relpath(path, TREE)) + f"\0{len(data)}\0".encode() + data)
     return digest.hexdigest()[:16]
 
 
@@ -172,9 +177,13 @@ def kind_of(lab: Lab, settings: Settings, logs: Callable[[intake.Submission], Pa
     code = closure.files_of(closure.STARTED, own)
     judge = [str(path) for path in code if path.parts[0] == "quest"]
     tests = [str(path) for path in code if path.parts[0] != "quest"]
+    tests += [str(path) for path in closure.programs() if path.suffix != ".py"]
     return Kind(
         lab.files, lab.slug, lab.points, ids,
-        hash_of([*judge, "quest/labs/*.c", *tools["OBJECTS"].split()], *tools.values(), *deciding),
+        hash_of(
+            [*judge, "quest/labs/*.c", "code/**/*.h"], *tools.values(), *deciding,
+            files_beside=settings.toolchain.objects,
+        ),
         hash_of([*tests, "tests/pytest.ini", f"labs/{lab.slug}/lab.toml"], *ids),
         lambda one, folder: grade_one(lab, folder, [*settings.judging, f"LOGS={logs(one)}"]),
         columns=[kept.column(test.id, test.points) for test in lab.tests if test.points],
@@ -206,22 +215,43 @@ def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
 # ---- the table
 
 
+def _text_of(table: Path) -> str:
+    """As it was written here, or as a spreadsheet has saved it, which may be in Windows-1252. The last line may
+    have been cut, in the middle of a character too."""
+    data = table.read_bytes()
+    try:
+        data[: data.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+    return data.decode("utf-8-sig", "replace")
+
+
 def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
     """Name -> its last line; a line that was cut short is left out. names: those of the class,
     since a cell does not always tell whose it is."""
     known = {foreign.cell(name): name for name in names}
     if not table.exists():
         return {}
-    with table.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        lines = list(csv.DictReader(file))
+    text = _text_of(table)
+    separator = forges.separator_of(text.partition("\n")[0])
+    try:
+        lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise LabError(f"{table}: not CSV: {error}") from None
     columns = [name for name in lines[0] if name and COLUMN.fullmatch(name)] if lines else []
     if lines and set(lines[0]) - set(columns) not in map(set, (FIELDS, *FORMERLY)):
         raise LabError(f"{table}: not a table of ours: its first line is not {','.join(FIELDS)}")
     rows = {}
     for line in lines:
-        if line["seconds"] or line["state"] == BY_HAND:
-            texts = {key: foreign.from_cell(line.get(key) or "") for key in FIELDS}
-            name = known.get(line["name"], texts.pop("name"))
+        texts = {key: foreign.from_cell(line.get(key) or "") for key in FIELDS}
+        name = known.get(line["name"], texts.pop("name"))
+        texts["state"] = " ".join(texts["state"].casefold().split())  # a spreadsheet may write a capital
+        if line.get("seconds") is None and texts["state"] != BY_HAND:  # cut short
+            continue
+        if texts["state"] not in STATES:  # written by a person, who does not want it replaced
+            state = texts["state"]
+            raise LabError(f'{table}: {name} has the state "{state}"; a score of yours has the state {BY_HAND}')
+        if texts["seconds"] or texts["state"] == BY_HAND:
             points = {key: value for key in columns if (value := foreign.from_cell(line[key] or ""))}
             rows[name] = Row(**(texts | {"name": name}), points=points)
     return rows
@@ -340,11 +370,6 @@ class _Class:
         settled = self.rows.get(one.name)
         if settled is not None and settled.work == handed.digest:
             return settled
-        before = self.before.get(one.name)
-        if before is not None and before.work not in ("", handed.digest):
-            handed.notes.append(f"handed in anew; before: {before.score}")
-        elif before is not None and self.again is not None:
-            handed.notes.append(f"graded again; before: {before.score}")
         grade = kind.grade(one, handed.folder)
         points: Mapping[str, str] = {}
         if grade.report:
@@ -361,6 +386,22 @@ class _Class:
             tests=kind.tested,
             points=points,
         )
+
+    def _with_former(self, row: Row) -> Row:
+        """A new line with the points that the submission had before, also where it has none now: a download that broke
+        off may look like an empty folder."""
+        before = self.before.get(row.name)
+        if before is None:
+            return row
+        found = FORMER.search(before.note)
+        former = before.score if before.work else found[1] if found else ""
+        if not former:
+            return row
+        if before.work != row.work:
+            return row.noting(f"handed in anew; before: {former}" if row.work else f"before: {former}")
+        if row.work and self.again is None:  # the judge has changed, and the table as it was is beside this one
+            return row
+        return row.noting(f"graded again; before: {former}" if row.work else f"before: {former}")
 
     def _row_whatever_happens(self, one: intake.Submission) -> Row:
         """What is wrong with a submission is said in its line, and does not end the class."""
@@ -379,6 +420,8 @@ class _Class:
             row = replace(blank, failed=f"it cannot be read: {error.strerror}")
         except Exception as error:  # a defect of ours, which must not cost the others their grade
             row = replace(blank, failed=f"the grader failed: {error!r}")
+        if row is not self.rows.get(one.name):
+            row = self._with_former(row)
         return row if row.seconds else replace(row, seconds=f"{time.monotonic() - began:.1f}")
 
     def _one(self, one: intake.Submission) -> bool:

@@ -13,6 +13,12 @@ PACKAGES = ("quest", "tests")
 STARTED = ("quest.labs.__main__", "quest.labs.plugin", "quest.labs.archive", "tests.conftest")
 
 
+def programs() -> list[Path]:
+    """Programs that tests start, and what these preload, beside the modules: below the tree's root."""
+    found = (path for path in TREE.glob("tests/conformance/*") if path.is_file() and not path.name.startswith("test_"))
+    return sorted(path.relative_to(TREE) for path in found)
+
+
 def _imports(body: Iterable[ast.stmt]) -> Iterator[str]:
     """The names that a module imports when it is itself imported; those inside functions are of
     commands that a bundle does not have."""

@@ -161,6 +161,11 @@ def _shown(text: str) -> str:
 # ---- reading
 
 
+def separator_of(first: str) -> str:
+    """Of a table whose first line is this: a spreadsheet takes that of its country."""
+    return max(",;\t", key=first.count)
+
+
 def read_table(path: Path) -> Table:
     """A table of one of the layouts. LabError for what is none."""
     try:
@@ -177,7 +182,7 @@ def read_table(path: Path) -> Table:
         notes.append(f"{path} is not UTF-8: read as Windows-1252")
     before = BOM if text.startswith(BOM) else ""
     first = (text := text.removeprefix(BOM)).partition("\n")[0]
-    separator = max(",;\t", key=first.count)
+    separator = separator_of(first)
     try:
         lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True) if row]
     except csv.Error as error:

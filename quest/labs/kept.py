@@ -11,7 +11,7 @@ from quest.ground import foreign
 from quest.labs import files
 from quest.labs.report import Outcome
 
-LONGEST = 100  #: characters of the name of a folder or file
+LONGEST = 100  #: bytes of the name of a folder or file
 NOT_TRIED = "Not tried before "  #: how the reason of a test begins whose turn has not come
 UNSEEN = "?"  #: in place of points: the test could not be judged
 
@@ -61,7 +61,10 @@ def column(id_: str, most: int) -> str:
 def safe_name(name: str) -> str:
     """The name of a student as that of a file or folder, which every file system takes."""
     short = name.replace("/", "-")
-    return short if len(short) <= LONGEST else f"{short[:LONGEST]}-{zlib.crc32(name.encode()):08x}"
+    data = short.encode()
+    if len(data) <= LONGEST:
+        return short
+    return f"{data[:LONGEST].decode(errors='ignore')}-{zlib.crc32(name.encode()):08x}"
 
 
 def place_of(table: Path, name: str) -> Path:

@@ -192,6 +192,7 @@ def test_late_by_the_word_of_canvas_alone(tmp_path: Path) -> None:
     known.rules = Rules(deadline={SLUG: DUE}, days_late={SLUG: {"doejane_1": 1}})
     assert (known.filled(row).late, known.filled(row).grade) == ("1", "18")
     assert known.filled(replace(row, score="excused", state=class_table.BY_HAND)).grade == "excused"
+    assert known.filled(replace(row, score="4,5", state=class_table.BY_HAND)).grade == "4.5"
 
 
 @pytest.mark.parametrize(
