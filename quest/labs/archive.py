@@ -1,6 +1,9 @@
 """archive.py ARCHIVE INTO MOST NAME...: copies the members of an archive that have these names, in
-any folder, to INTO/0, INTO/1 and so on, each cut after MOST + 1 bytes; on stdout a list in JSON,
-[path in the archive, whether it is a file], in that order. Status 2: one line says why not.
+any folder, to INTO/0, INTO/1 and so on, each cut after MOST + 1 bytes. On stdout JSON: "members", in
+that order, each [path in the archive, whether it is a file, how often it is there], and "archives",
+the names of some that are in it and are not looked into. Status 2: one line says why not.
+
+Of several members with one path the last counts, as for every program that unpacks.
 
 A process of its own, with limits (intake.py), which imports nothing of the tree: an archive may be
 made to break the program that reads it.
@@ -18,10 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
+SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+UNREAD = (".7z", ".rar", ".zipx", ".tar.zst")  #: archives that Python cannot read
 MOST_MEMBERS = 50_000
 MOST_UNPACKED = 2 << 30
 MOST_NAMED = 200  #: members that have one of the names
+SHOWN = 5  #: names of archives inside
 ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 Member = tuple[str, int, bool, Callable[[], IO[bytes] | None]]  #: name, size, is it a file, open it
 
@@ -33,13 +38,11 @@ class Refused(Exception):
 def _of_zip(path: str) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            # Some programs write the separator of Windows.
-            name = info.filename if "/" in info.filename else info.filename.replace("\\", "/")
             kind = stat.S_IFMT(info.external_attr >> 16)
-            is_file = kind in (0, stat.S_IFREG) and not info.is_dir()
+            is_file = kind in (0, stat.S_IFREG) and not info.filename.endswith(("/", "\\"))
             if info.flag_bits & 1:
                 raise Refused("it wants a password")
-            yield name, info.file_size, is_file, partial(archive.open, info)
+            yield info.filename, info.file_size, is_file, partial(archive.open, info)
 
 
 def _of_tar(path: str) -> Iterator[Member]:
@@ -62,25 +65,29 @@ def _checked(members: Iterator[Member]) -> Iterator[Member]:
             raise Refused(f"it has a member with an absolute path: {name!a}")
         if ".." in re.split(r"[/\\]", name):
             raise Refused(f"it has a member outside of itself: {name!a}")
-        yield member
+        yield name.replace("\\", "/"), *member[1:]  # some programs write the separator of Windows
 
 
 def _fits(name: str, wanted: list[str]) -> bool:
     """Whether a name may be one of these. Rather too often: intake.meant() decides."""
     last = os.path.basename(name.rstrip("/")).lower()
     return any(
-        last.startswith(os.path.splitext(file.lower())[0]) and last.endswith(os.path.splitext(file)[1])
-        for file in wanted
+        last.startswith(stem) and last.endswith((end, f"{end}.txt"))
+        for stem, end in (os.path.splitext(file.lower()) for file in wanted)
     )
 
 
-def _copy(members: Iterator[Member], into: Path, most: int, wanted: list[str]) -> list[list[object]]:
-    copied: list[list[object]] = []
-    room = 8 * most
+def _copy(members: Iterator[Member], into: Path, most: int, wanted: list[str]) -> dict[str, list[object]]:
+    copied: dict[str, tuple[int, bool, int]] = {}  # path -> number, whether it is a file, how often it was there
+    archives: list[object] = []
+    room, number = 8 * most, 0
     for name, _, is_file, opened in members:
+        if name.lower().endswith((*SUFFIXES, *UNREAD)) and len(archives) < SHOWN:
+            archives.append(name)
         if not _fits(name, wanted):
             continue
-        if len(copied) == MOST_NAMED:
+        number += 1
+        if number > MOST_NAMED:
             raise Refused(f"it has more than {MOST_NAMED} of {', '.join(wanted)}")
         data = b""
         if is_file and (file := opened()) is not None:
@@ -89,9 +96,11 @@ def _copy(members: Iterator[Member], into: Path, most: int, wanted: list[str]) -
         room -= len(data)
         if room < 0:
             raise Refused(f"its files {', '.join(wanted)} are too long")
-        (into / str(len(copied))).write_bytes(data)
-        copied.append([name, is_file])
-    return copied
+        path = os.path.normpath(name)
+        place, _, times = copied.get(path, (len(copied), False, 0))
+        (into / str(place)).write_bytes(data)
+        copied[path] = place, is_file, times + 1
+    return {"members": [[path, is_file, times] for path, (_, is_file, times) in copied.items()], "archives": archives}
 
 
 def main(words: list[str]) -> int:

@@ -6,6 +6,7 @@ Nothing else is unpacked, and nothing below code/ is one of these files: there i
 or the starter.
 """
 
+import functools
 import json
 import os
 import re
@@ -18,26 +19,30 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from quest.ground import foreign
-from quest.labs import files
-from quest.labs.archive import MOST_MEMBERS, SUFFIXES
+from quest.labs import catalogue, files
+from quest.labs.archive import MOST_MEMBERS, SUFFIXES, UNREAD
 from quest.labs.cell import path_of
 from quest.labs.errors import LabError
 
 DEPTH = 8  #: folders between that of a student and the files
+SHOWN = 5  #: names in a list of them
 UNPACKER = Path(__file__).with_name("archive.py")
 UNPACKER_BYTES, UNPACKER_CPU_SECONDS = 1 << 30, 60
 #: Folders that our tree has beside work/, and that systems add.
 NOT_THEIRS = frozenset(("code", ".git", "build", "__MACOSX", "__pycache__"))
 OF_THE_TREE = frozenset(("labs", "tests", "benchmarks", "chapters", "slides", "figures"))
 COPY = re.compile(r"(?P<stem>.+?)(?: ?\(\d+\)|-\d+)?(?P<end>\.\w+)")  # of a browser: server (1).c
+#: And of a desktop: "server - Copy.c", "server copy 2.c"; and of an editor that hides the end: server.c.txt.
+RENAMED = re.compile(r"(?P<stem>.+?)(?: - copy| copy)?(?: ?\(\d+\)| \d+|-\d+)?(?P<end>\.\w+)(?:\.txt)?", re.I)
 CANVAS = re.compile(r"(?P<who>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.S)
 MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
+OF_SYSTEMS = ("._", ".DS_Store", ".git", ".Trash", "__MACOSX")  #: beginnings of names that nobody has chosen
 LATE = "late"  #: a note: Canvas says so, and not by how much
 
 
 def meant(name: str, wanted: Collection[str]) -> str | None:
     """Which of the wanted files has this name, or a copy's name, such as "server (1).c"."""
-    copy = COPY.fullmatch(name)
+    copy = RENAMED.fullmatch(name)
     plain = f"{copy['stem']}{copy['end']}" if copy is not None else name
     fitting = (file for file in wanted for n in (name, plain) if n.lower() == file.lower())
     return next(fitting, None)
@@ -96,7 +101,9 @@ def students(folder: Path) -> tuple[list[Submission], list[str]]:
     submissions: dict[str, Submission] = {}
     left: list[str] = []
     for path in sorted(folder.iterdir() if folder.is_dir() else (), key=os.fsencode):
-        if path.name.startswith(".") or path.name == "__MACOSX":
+        if path.name.startswith((".", "__MACOSX")):
+            if not path.name.startswith(OF_SYSTEMS) and (path.is_dir() or path.name.lower().endswith(SUFFIXES)):
+                left.append(foreign.name(path.name))
             continue
         new = _submission(path)
         if new is None:
@@ -127,6 +134,11 @@ def _submission(path: Path) -> Submission | None:
     if path.is_symlink():
         refused = f"{path} is a link: hand in the folder itself"
         return Submission(student, refused=refused, keys=keys) if path.is_dir() else None
+    # A folder may have such a name by chance; not so if it was unpacked from an archive beside it.
+    unpacked = any(os.path.isfile(f"{path}{end}") for end in SUFFIXES)
+    if moodle is None and canvas is not None and (unpacked or not path.is_dir()):
+        student = foreign.name(f"{canvas['who']}_{canvas['id']}")
+        keys = [("canvas", canvas["id"]), ("canvas name", canvas["who"])]
     if path.is_dir():
         is_text = moodle is not None and moodle["kind"] != "file"
         return None if is_text else Submission(student, path, keys=keys)
@@ -136,10 +148,8 @@ def _submission(path: Path) -> Submission | None:
         return Submission(student, loose=[(moodle["file"], path)], keys=keys)
     if canvas is not None:
         notes = [LATE] if canvas["late"] else []
-        student = foreign.name(f"{canvas['who']}_{canvas['id']}")
-        keys = [("canvas", canvas["id"]), ("canvas name", canvas["who"])]
         return Submission(student, loose=[(canvas["file"], path)], notes=notes, keys=keys)
-    ending = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
+    ending = next((end for end in (*SUFFIXES, *UNREAD) if name.lower().endswith(end)), "")
     stem = name.removesuffix(name[len(name) - len(ending) :]) if ending else ""
     return Submission(foreign.name(stem), loose=[(name, path)], keys=[("any", stem)]) if stem.strip(".") else None
 
@@ -166,7 +176,7 @@ def single(path: Path) -> Submission:
     """The submission that DIR= names, a folder or an archive."""
     if path.is_symlink():  # to a folder that the judge may read and the student may not
         raise LabError(f"{path} is a link; DIR= names the folder itself")
-    if path.is_file() and path.name.lower().endswith(SUFFIXES):
+    if path.is_file() and path.name.lower().endswith((*SUFFIXES, *UNREAD)):
         return Submission(foreign.name(str(path)), loose=[(path.name, path)])
     if not path.is_dir():
         raise LabError(f"{path}: there is no such folder; DIR= names what was handed in")
@@ -195,23 +205,47 @@ def _entries(folder: Path) -> Iterator[tuple[PurePosixPath, os.DirEntry[str], bo
                 todo.append((Path(entry.path), inside / entry.name))
 
 
-def _in_folder(folder: Path, wanted: Collection[str]) -> tuple[list[Candidate], list[Path], bool]:
-    """The candidates, the archives at the top, and whether there is any file at all."""
-    candidates, archives, any_file = [], [], False
+@dataclass
+class _Found:
+    """What is in a folder, or in an archive."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    archives: list[Path] = field(default_factory=list)  #: at the top
+    closed: list[str] = field(default_factory=list)  #: names of what is not looked into
+    any_file: bool = False
+
+
+def _is_of_the_tree(at: PurePosixPath, trees: Collection[tuple[str, ...]]) -> bool:
+    """Whether a path is of our tree, or of a system, and so no student's. trees: folders with a folder code/."""
+    return not NOT_THEIRS.isdisjoint(at.parts[:-1]) or any(
+        at.parts[: len(tree)] == tree and not OF_THE_TREE.isdisjoint(at.parts[len(tree) : len(tree) + 1])
+        for tree in trees
+    )
+
+
+def _in_folder(folder: Path, wanted: Collection[str]) -> _Found:
+    found = _Found()
     for number, (inside, entry, below) in enumerate(_entries(folder), 1):
         if number > MOST_MEMBERS:
             raise LabError(f"it has more than {MOST_MEMBERS} files")
         is_file = entry.is_file(follow_symlinks=False)
-        any_file |= not below
-        if (file := meant(entry.name, wanted)) is not None:
-            any_file = True
-            candidates.append(Candidate(file, inside, "", Path(entry.path), is_file))
-        elif is_file and len(inside.parts) == 1 and entry.name.lower().endswith(SUFFIXES):
-            archives.append(Path(entry.path))
-    return candidates, archives, any_file
+        found.any_file |= not below
+        # Where Python unpacks what Windows has packed, a folder is a part of the file's name.
+        at = PurePosixPath(str(inside).replace("\\", "/"))
+        if (file := meant(at.name, wanted)) is not None and not _is_of_the_tree(at, ()):
+            found.any_file = True
+            found.candidates.append(Candidate(file, at, "", Path(entry.path), is_file))
+        elif is_file and entry.name.lower().endswith((*SUFFIXES, *UNREAD)):
+            if len(inside.parts) == 1 and not entry.name.lower().endswith(UNREAD):
+                found.archives.append(Path(entry.path))
+            else:
+                found.closed.append(str(inside))
+        elif entry.name == "code" and entry.is_dir(follow_symlinks=False):
+            found.closed.append(str(inside))
+    return found
 
 
-def _in_archive(name: str, path: Path, wanted: Collection[str], most: int, into: Path) -> list[Candidate]:
+def _in_archive(name: str, path: Path, wanted: Collection[str], most: int, into: Path, notes: list[str]) -> _Found:
     """The candidates in an archive, copied below `into` by a process of its own: if the archive
     makes a reader fail, or take all memory, it is that one."""
     into.mkdir()
@@ -226,42 +260,58 @@ def _in_archive(name: str, path: Path, wanted: Collection[str], most: int, into:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         known = done.returncode == 2 and lines
         raise LabError(f"{shown}: {lines[-1] if known else 'it is damaged, or far too large'}")
-    candidates = []
-    listed = [(PurePosixPath(inside), is_file) for inside, is_file in json.loads(done.stdout)]
-    trees = {at.parts[: at.parts.index("code")] for at, _ in listed if "code" in at.parts[:-1]}
-    for number, (at, is_file) in enumerate(listed):
-        theirs = not NOT_THEIRS.isdisjoint(at.parts[:-1]) or any(
-            at.parts[: len(tree)] == tree and not OF_THE_TREE.isdisjoint(at.parts[len(tree) : len(tree) + 1])
-            for tree in trees
-        )
-        theirs |= len(at.parts) > DEPTH + 1
-        if not theirs and (file := meant(at.name, wanted)) is not None:
-            candidates.append(Candidate(file, at, name, into / str(number), is_file))
-    return candidates
+    there = json.loads(done.stdout)
+    found = _Found(closed=[f"{name}: {inside}" for inside in there["archives"]])
+    listed = [(PurePosixPath(inside), is_file, times) for inside, is_file, times in there["members"]]
+    trees = {at.parts[: at.parts.index("code")] for at, *_ in listed if "code" in at.parts[:-1]}
+    for number, (at, is_file, times) in enumerate(listed):
+        if (file := meant(at.name, wanted)) is None or len(at.parts) > DEPTH + 1:
+            continue
+        if not _is_of_the_tree(at, trees):
+            found.candidates.append(Candidate(file, at, name, into / str(number), is_file))
+            if times > 1:
+                notes.append(f"{found.candidates[-1].where} is in it {times} times, and the last counts")
+        elif "code" in at.parts:
+            found.closed.append(f"{name}: {at}")
+    return found
 
 
-def _candidates(
-    one: Submission, wanted: Collection[str], most: int, aside: Path, notes: list[str]
-) -> tuple[list[Candidate], bool]:
-    """The candidates of a submission, and whether anything at all was handed in."""
-    candidates: list[Candidate] = []
+def _candidates(one: Submission, wanted: Collection[str], most: int, aside: Path, notes: list[str]) -> _Found:
+    """What was handed in. Something else in place of a file counts only where no such file is."""
+    found = _Found()
     archives: list[tuple[str, Path]] = []
-    any_file = bool(one.loose)
     if one.folder is not None:
-        candidates, below, any_below = _in_folder(one.folder, wanted)
-        any_file |= any_below
-        archives = [(path.name, path) for path in below]
+        found = _in_folder(one.folder, wanted)
+        archives = [(path.name, path) for path in found.archives]
+    found.any_file |= bool(one.loose)
     for name, path in one.loose:
         if (file := meant(name, wanted)) is not None:
-            candidates.append(Candidate(file, PurePosixPath(name), "", path, True))
+            found.candidates.append(Candidate(file, PurePosixPath(name), "", path, True))
         elif name.lower().endswith(SUFFIXES):
             archives.append((name, path))
-    if candidates:  # an archive beside them is the one that they were unpacked from
+        elif name.lower().endswith(UNREAD):
+            found.closed.append(name)
+    if any(each.is_file for each in found.candidates):  # an archive beside them is the one that they were unpacked from
         notes += [f"{foreign.name(name)} is not looked into" for name, _ in archives]
     else:
         for number, (name, path) in enumerate(archives[:MOST_MEMBERS]):
-            candidates += _in_archive(name, path, wanted, most, aside / str(number))
-    return candidates, any_file
+            inside = _in_archive(name, path, wanted, most, aside / str(number), notes)
+            found.candidates += inside.candidates
+            found.closed += inside.closed
+    files_there = {each.file for each in found.candidates if each.is_file}
+    others = [each for each in found.candidates if not each.is_file and each.file in files_there]
+    if others:
+        notes.append(f"no file, and left out: {_listed(others)}")
+        found.candidates = [each for each in found.candidates if each not in others]
+    return found
+
+
+@functools.cache
+def _labs() -> frozenset[str]:
+    return frozenset(catalogue.slugs())
+
+
+OF_ANOTHER_LAB = 4  #: a rank
 
 
 def _rank(slug: str, folder: PurePosixPath) -> int:
@@ -270,12 +320,18 @@ def _rank(slug: str, folder: PurePosixPath) -> int:
         return 0
     if not folder.parts:
         return 1
-    return 2 if folder.name == slug else 3
+    if folder.name == slug:
+        return 2
+    return OF_ANOTHER_LAB if _labs().intersection(folder.parts) and slug not in folder.parts else 3
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _listed(some: Iterable[Candidate]) -> str:
     shown = [each.where for each in some]
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+    return _first(shown)
 
 
 def _one_of(some: list[Candidate], most: int, notes: list[str]) -> Candidate:
@@ -300,6 +356,9 @@ def _chosen(candidates: list[Candidate], slug: str, most: int, notes: list[str])
         there.setdefault(each.file, []).append(each)
     best = min(_rank(slug, folder) for _, folder in places)
     first = [key for key in places if _rank(slug, key[1]) == best]
+    if best == OF_ANOTHER_LAB:
+        all_there = _listed(each for key in first for some in places[key].values() for each in some)
+        raise LabError(f"nothing to judge: {all_there} is in the folder of another lab")
     chosen = [{file: _one_of(some, most, notes) for file, some in places[key].items()} for key in first]
     texts = [{file: each.content(most) for file, each in one.items()} for one in chosen]
     if any(text != texts[0] for text in texts):
@@ -331,13 +390,14 @@ def stage(
     for name in ("files", "archives"):
         (top / name).mkdir()
     notes = list(one.notes)
-    candidates, any_file = _candidates(one, wanted, most, top / "archives", notes)
-    if not any_file:
+    found = _candidates(one, wanted, most, top / "archives", notes)
+    if not found.any_file:
         return None
-    if not candidates:
-        raise LabError(f"nothing to judge: there is no {', no '.join(wanted)}")
+    if not found.candidates:
+        closed = f"; not looked into: {_first([*map(foreign.name, found.closed)])}" if found.closed else ""
+        raise LabError(f"nothing to judge: there is no {', no '.join(wanted)}{closed}")
     digest = sha256()
-    for file, candidate in sorted(_chosen(candidates, slug, most, notes).items()):
+    for file, candidate in sorted(_chosen(found.candidates, slug, most, notes).items()):
         data = candidate.content(most)
         digest.update(f"{file}\0{len(data)}\0".encode() + data)
         (top / "files" / file).write_bytes(data)

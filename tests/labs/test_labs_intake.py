@@ -6,17 +6,21 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import tarfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from quest.ground import foreign
-from quest.labs import archive, class_table, intake
+from quest.labs import archive, class_table, intake, kept
+from quest.labs import lab as labs
 from quest.labs.class_table import Grade, Kind
 from quest.labs.errors import LabError
+from quest.labs.settings import Settings, Toolchain
 from tests.labs.grading import Place, write
 
 SLUG, WANTED = "02-fork", ("server.c",)
@@ -72,7 +76,7 @@ def tarred(path: Path, texts: dict[str, bytes], *more: tarfile.TarInfo) -> None:
         (TREE, MINE, ""),
         (TREE | {"server.c": OURS}, MINE, "work/02-fork/server.c counts; there is also "),
         (TREE | {"work/02-fork.old1/server.c": OURS}, MINE, "old1/server.c"),
-        ({"code/02-fork/server.c": MINE}, b"", "there is no server.c"),
+        ({"code/02-fork/server.c": MINE}, b"", "there is no server.c; not looked into: "),
         ({"03-prefork/server.c": OURS, "02-fork/server.c": MINE}, MINE, "03-prefork/server.c"),
         (
             {"a/server.c": MINE, "b/server.c": OURS},
@@ -87,6 +91,16 @@ def tarred(path: Path, texts: dict[str, bytes], *more: tarfile.TarInfo) -> None:
         ({"/".join("abcdefghij") + "/server.c": MINE}, b"", "there is no server.c"),
         ({"notes.txt": b""}, b"", "there is no server.c"),
         ({"__MACOSX/server.c": OURS, "x/server.c": MINE}, MINE, ""),
+        ({"._server.c": OURS, "__MACOSX/._server.c": OURS, "server.c": MINE}, MINE, ""),
+        ({"server.c.txt": MINE}, MINE, ""),
+        ({"server - Copy.c": OURS, "server.c": MINE}, MINE, "there is also "),
+        ({"server copy 2.c": MINE}, MINE, ""),
+        ({"server.c/server.c": MINE}, MINE, ""),
+        ({"work/03-prefork/server.c": MINE}, b"", "work/03-prefork/server.c is in the folder of another lab"),
+        ({"x/03-prefork/src/server.c": OURS, "x/mine/server.c": MINE}, MINE, "there is also "),
+        ({"x/mine.zip": OURS}, b"", "there is no server.c; not looked into: "),
+        ({"mine.rar": MINE}, b"", "mine.rar"),
+        ({"work\\02-fork\\server.c": MINE, "code\\02-fork\\server.c": OURS, "x\\server.c": OURS}, MINE, "x/server.c"),
     ],
 )
 def test_where_a_student_has_put_the_files(
@@ -106,6 +120,61 @@ def test_where_a_student_has_put_the_files(
     for one in everybody:
         found, told = handed(place, one)
         assert (found, said in told) == (counts, True), (one.name, told)
+
+
+def test_of_two_members_with_one_name_the_last_counts(tmp_path: Path) -> None:
+    """As it does for whoever unpacks it, and for a program that looks for copies."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data):
+        folder.mkdir()
+    with zipfile.ZipFile(data / "ada.zip", "w") as made, pytest.warns(UserWarning, match="Duplicate"):
+        for text in (OURS, OURS, MINE):
+            made.writestr("server.c", text)
+    with tarfile.open(data / "bob.tar.gz", "w:gz") as tar:
+        for name, text in (("x/server.c", OURS), ("x/Server.c", OURS), ("./x//server.c", MINE)):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    found = {one.name: handed(place, one) for one in intake.students(data)[0]}
+    assert found["ada"] == (MINE, "ada.zip: server.c is in it 3 times, and the last counts")
+    assert found["bob"][0] == MINE and "x/server.c is in it 2 times, and the last counts" in found["bob"][1]
+
+
+def test_what_is_no_file_counts_only_where_no_file_is(tmp_path: Path) -> None:
+    """Windows makes a folder server.c of server.c.zip; a link shows to where the judge may read and the student not."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    place.mkdir()
+    files_in(data / "ada", {"server.c/server.c": MINE})
+    files_in(data / "bob", {"old/server.c": MINE})
+    (data / "bob/server.c").symlink_to(__file__)
+    (data / "cyd").mkdir()
+    (data / "cyd/server.c").symlink_to(__file__)
+    found = {one.name: handed(place, one) for one in intake.students(data)[0]}
+    assert found["ada"] == found["bob"] == (MINE, "no file, and left out: server.c")
+    assert found["cyd"][0] == b"" and "server.c is not a file" in found["cyd"][1]
+
+
+def test_every_kind_of_archive_has_a_line(tmp_path: Path) -> None:
+    """Also one that cannot be read here; what nobody would look for is named; a folder that was unpacked beside its
+    archive is the same submission."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    place.mkdir()
+    files_in(data, {".kim/server.c": MINE, "._ada.zip": b"", "doejane_12_345_mine/server.c": MINE, "ada.7z": b"7z"})
+    zipped(data / "doejane_12_345_mine.zip", {"server.c": MINE})
+    for ending, how in ((".tar.xz", "w:xz"), (".tbz2", "w:bz2")):
+        with tarfile.open(data / f"bob{ending}", how) as made:  # type: ignore[call-overload]
+            info = tarfile.TarInfo("server.c")
+            info.size = len(MINE)
+            made.addfile(info, io.BytesIO(MINE))
+        (data / f"bob{ending}").rename(data / f"{ending[1:4]}{ending}")
+    everybody, left = intake.students(data)
+    found = {one.name: handed(place, one) for one in everybody}
+    assert left == [".kim"]
+    assert found == {
+        "ada": (b"", "nothing to judge: there is no server.c; not looked into: ada.7z"),
+        "doejane_12": (MINE, "mine.zip is not looked into"),
+        "tar": (MINE, ""), "tbz": (MINE, ""),
+    }  # fmt: skip
 
 
 def test_the_exports_of_canvas_and_moodle(tmp_path: Path) -> None:
@@ -256,6 +325,101 @@ def test_a_line_is_settled_for_the_same_work_judge_and_tests(
     assert (tmp_path / "grades.csv.old1").read_text() == text, "no points are lost"
     table.write_text("name,score,of,state,failed,seconds\nada,20,20,graded,,1.0\n")
     assert again() == ["ada", "bob", "cyd"], "of a table from before there were hashes"
+
+
+def test_former_points_are_in_the_note_whatever_comes_after(tmp_path: Path) -> None:
+    """Of a download that broke off, and of an archive that cannot be read; until there is work again."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    work = write(data / "ada", {"server.c": "x" * 5}) / "server.c"
+
+    def ada() -> tuple[str, str, str]:
+        class_table.grade_all(data, table, grade([]))
+        row = rows(table)["ada"]
+        return row["score"], row["state"], row["note"]
+
+    assert ada() == ("5", class_table.GRADED, "")
+    work.unlink()
+    for _ in range(2):
+        assert ada() == ("0", class_table.NOTHING, "before: 5")
+    (data / "ada/mine.zip").write_bytes(b"PK\3\4")
+    assert ada() == ("", class_table.NOT_GRADED, "before: 5")
+    (data / "ada/mine.zip").unlink()
+    work.write_text("x" * 7)
+    assert ada() == ("7", class_table.GRADED, "handed in anew; before: 5")
+    work.write_text("x" * 8)
+    assert ada() == ("8", class_table.GRADED, "handed in anew; before: 7")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+def test_a_table_that_a_spreadsheet_has_saved(tmp_path: Path, separator: str, encoding: str) -> None:
+    """In its country's way: other separators, another encoding, a capital at the beginning of a cell."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    for name in ("Jürgen", "zoé; z"):
+        write(data / name, {"server.c": "x" * 5})
+    asked: list[str] = []
+    class_table.grade_all(data, table, grade(asked))
+    lines = [*csv.reader(io.StringIO(table.read_text("utf-8")))]
+    lines[1] = [lines[1][0], "4,5", "20", "By  hand", *lines[1][4:]]
+    saved = io.StringIO(newline="")
+    csv.writer(saved, delimiter=separator).writerows(lines)
+    table.write_bytes(saved.getvalue().encode(encoding))
+    asked.clear()
+    class_table.grade_all(data, table, grade(asked))
+    assert asked == []
+    found = rows(table)
+    assert {name: (row["score"], row["state"]) for name, row in found.items()} == {
+        "Jürgen": ("4,5", class_table.BY_HAND), "zoé; z": ("5", class_table.GRADED),
+    }  # fmt: skip
+
+
+def test_a_state_of_a_teachers_own_is_not_replaced(tmp_path: Path) -> None:
+    """Nor is a line without one lost where only its last character was cut off."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    write(data / "ada", {"server.c": "x"})
+    for line in ("ada,17,20,excused,,\n", "ada,17,20,excused,,1.0\n"):
+        text = ",".join(class_table.FIELDS[:6]) + "\n" + line
+        table.write_text(text)
+        with pytest.raises(LabError, match='ada has the state "excused"; a score of yours has the state by hand'):
+            class_table.grade_all(data, table, grade([]))
+        assert table.read_text() == text
+    table.write_bytes(",".join(class_table.FIELDS[:6]).encode() + "\nzoé,17,20,by hand,,\né".encode()[:-1])
+    class_table.grade_all(data, table, grade([]))
+    assert {name: row["score"] for name, row in rows(table).items()} == {"ada": "1", "zoé": "17"}
+
+
+def test_what_decides_about_a_grade_is_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headers that a submission includes, and what tests preload; objects wherever BUILD= has them."""
+    hashed: list[list[str]] = []
+    hash_of = class_table.hash_of
+
+    def noted(patterns: Iterable[str], *more: str, files_beside: Iterable[Path] = ()) -> str:
+        hashed.append(list(patterns))
+        return hash_of(hashed[-1], *more, files_beside=files_beside)
+
+    monkeypatch.setattr(class_table, "hash_of", noted)
+    built = tmp_path / "[b]uild/a.o"
+    built.parent.mkdir()
+    settings = Settings(tools=Toolchain(("cc",), ("-O2",), (built,)))
+    found = []
+    for text in ("1", "2", "2"):
+        built.write_text(text)
+        found.append(class_table.kind_of(labs.load(SLUG), settings, lambda _: tmp_path).judge)
+    assert found[0] != found[1] == found[2]
+    judge, tests = hashed[:2]
+    assert "code/**/*.h" in judge and "quest/labs/*.c" in judge
+    assert "tests/conformance/preload.c" in tests and "labs/02-fork/lab.toml" in tests
+    text = (labs.TREE / "tests/conformance/tracing.py").read_text("utf-8")
+    assert {f"tests/conformance/{name}" for name in re.findall(r'with_name\("(\w+\.c)"\)', text)} <= set(tests)
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "語", "\U0001f98a"])
+def test_a_name_fits_every_file_system(letter: str) -> None:
+    """As long as a folder's may be, in bytes; and no two become one."""
+    longest = letter * (255 // len(letter.encode()))
+    found = {kept.safe_name(longest), kept.safe_name(longest[:-1])}
+    assert len(found) == 2 and all(len(f"{name}.json".encode()) < 255 for name in found)
+    assert kept.safe_name("語" * 33) == "語" * 33
 
 
 def test_one_bad_submission_does_not_end_the_class(
