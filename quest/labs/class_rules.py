@@ -222,6 +222,18 @@ class Known:
         decided = self.rules.who
         return [f"{name}: {match.why}" for name, match in self.matches.items() if match.why and name not in decided]
 
+    def unmatched(self) -> list[str]:
+        """Names in the rules for this lab that are nobody's: what was meant for a student would not be done."""
+        known = {roster.normal(text) for person in self.roster.people for text in (*person.shown.values(), person.name)}
+        known |= {roster.normal(name) for name in self.matches}
+        rules = {"extension": self.rules.extension, "days_late": self.rules.days_late}
+        return [
+            f"[{title}.{self.lab}] {name}"
+            for title, of_labs in rules.items()
+            for name in of_labs.get(self.lab, {})
+            if roster.normal(name) not in known
+        ]
+
     def tell(self) -> None:
         """What a teacher has to decide, or should know."""
         absent = [person.title for person in self.absent() if self.has_roster]
@@ -230,6 +242,7 @@ class Known:
             *self.roster.notes,
             roster.listed("Of the roster itself", self.roster.doubts),
             roster.listed("Nobody's until [who] says whose", self.undecided()),
+            roster.listed("In CLASS, and neither on the roster nor a submission", self.unmatched()),
             roster.listed(unmeasured, self.unmeasured),
             roster.listed("No time of handing in is known: counted as in time", self.untimed, 5),
             roster.listed("On the roster, and handed in nothing", absent),

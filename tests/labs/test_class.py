@@ -125,7 +125,7 @@ def test_sixty_made_up_students(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert all(char.isprintable() or char == "\n" for char in said)
 
 
-def test_a_teacher_decides_whose_and_how_late(small: MadeUp) -> None:
+def test_a_teacher_decides_whose_and_how_late(small: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
     double, late, rules = small.of("twice"), small.everybody[1], small.top / "class.toml"
     before = small.grade()
     assert [before[name]["id"] for name in double.submissions] == ["", ""]
@@ -139,6 +139,11 @@ def test_a_teacher_decides_whose_and_how_late(small: MadeUp) -> None:
     assert small.asked == [], "nothing is graded anew for it"
     write(rules, class_of.RULES + f'\n[extension."{SLUG}"]\n"{late.user}" = 2\n')
     assert small.grade()[late.submissions[0]]["late"] == "0"
+    assert "In CLASS, and neither" not in capsys.readouterr().out
+    write(rules, class_of.RULES + f'\n[days_late."{SLUG}"]\n"x{late.id}" = 0\n')
+    assert small.grade()[late.submissions[0]]["late"] == "2"
+    said = "In CLASS, and neither on the roster nor a submission (1):\n  [days_late.02-fork] x"
+    assert said + late.id in capsys.readouterr().out
 
 
 def test_one_student_again(small: MadeUp) -> None:
