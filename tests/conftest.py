@@ -311,10 +311,10 @@ def run(patience: Patience) -> Run:
         *command: str | Path, env: dict[str, str] | None = None, **more: Any
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in command]
-        return subprocess.run(
-            words, env=process.environment(**(env or {})), capture_output=True, text=True,
-            errors="replace", timeout=patience.limit, check=False,
-            **{"stdin": subprocess.DEVNULL, **more},
-        )  # fmt: skip
+        done = process.run_bounded(
+            words, patience.limit, env=process.environment(**(env or {})), **{"stdin": subprocess.DEVNULL, **more}
+        )
+        out, said = (text.decode(errors="replace").replace("\r\n", "\n") for text in (done.stdout, done.stderr))
+        return subprocess.CompletedProcess(words, done.returncode, out, said)
 
     return run_one

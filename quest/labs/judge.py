@@ -243,7 +243,7 @@ class Judge:
         record.unlink(missing_ok=True)
         status = self._run(test, record, log)
         ends = _ends(record)
-        if "failed" not in ends and status == 3:  # pytest: an error of its own, so of the machine
+        if "failed" not in ends and status == 3 and whose == OURS:  # pytest: an error of its own, so of the machine
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             lacks = lack.lacks(self.box.root, self.box.lab.limits) or last
             raise CannotJudge(f"the judge failed, see {log}: {'; '.join(lacks)}")

@@ -23,6 +23,7 @@ from tests.conformance.wire import ContractBroken
 from tests.conftest import SERVERS
 
 MOMENT = 0.5  #: seconds: a server that was just killed may still be about to end
+MOST_SAID = 1 << 14  #: characters of a reason
 cells: list[Cell] = []
 records: list[Path] = []
 
@@ -57,9 +58,9 @@ def pytest_unconfigure() -> None:
 
 def _why(report: pytest.TestReport) -> str:
     if isinstance(report.longrepr, tuple):  # of a skip: file, line, reason
-        return report.longrepr[2].removeprefix("Skipped: ")
+        return report.longrepr[2].removeprefix("Skipped: ")[:MOST_SAID]
     crash = getattr(report.longrepr, "reprcrash", None)
-    return str(crash.message if crash is not None else report.longrepr or "")
+    return str(crash.message if crash is not None else report.longrepr or "")[:MOST_SAID]
 
 
 def _end(server: Server) -> str:
@@ -80,7 +81,7 @@ def _for_a_student(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
     assert call.excinfo is not None
     about = inspect.getdoc(getattr(item, "function", None)) or ""
     seen = str(call.excinfo.value) or call.excinfo.typename
-    return "\n\n".join(filter(None, [about, seen]))
+    return "\n\n".join(filter(None, [about, seen[:MOST_SAID]]))
 
 
 def _note_the_end(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import re
+import selectors
 import shlex
 import shutil
 import signal
@@ -27,6 +28,7 @@ from tests.conformance.wire import Connection, ContractBroken, Reply, request
 EXIT_UNSUPPORTED = 77
 STOP_GRACE = 5.0  #: seconds the contract leaves to replies in flight
 ENOUGH = 1 << 20  #: bytes of what it writes: whoever writes more may never end
+KEPT = 2 << 20  #: bytes of the output of a program that is to end by itself
 SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
 #: What a server says to root that gives it no -u, as these tests do: no complaint.
 AS_ROOT = re.compile(r"^[\w-]+: running as root; .*\n", re.MULTILINE)
@@ -185,6 +187,37 @@ def written(file: IO[bytes]) -> str:
     return os.pread(file.fileno(), ENOUGH, 0).decode(errors="replace")
 
 
+def run_bounded(
+    command: Sequence[str | Path], limit: float, stdout: int = subprocess.PIPE, **more: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """As subprocess.run() with both outputs captured, but of each no more than KEPT bytes: what comes behind them is
+    read and dropped, since a program may write without an end. TimeoutExpired after `limit` seconds.
+    """
+    deadline = time.monotonic() + limit
+    with (
+        subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, **more) as process,
+        selectors.DefaultSelector() as ready,
+    ):
+        said = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
+        for pipe, kept in said.items():
+            ready.register(pipe, selectors.EVENT_READ, kept)
+        try:
+            while ready.get_map():
+                if time.monotonic() > deadline:
+                    raise subprocess.TimeoutExpired(command, limit)
+                for key, _ in ready.select(max(0.0, deadline - time.monotonic())):
+                    data = os.read(key.fd, 1 << 16)
+                    key.data.extend(data[: KEPT - len(key.data)])
+                    if not data:
+                        ready.unregister(key.fileobj)
+            process.wait(max(0.1, deadline - time.monotonic()))
+        except BaseException:
+            process.kill()
+            raise
+    out, errors = (b"" if pipe is None else bytes(said[pipe]) for pipe in (process.stdout, process.stderr))
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
 class Server:
     """A running server. The address is where it listens, the pid that of its first process."""
 
@@ -214,7 +247,10 @@ class Server:
             self.line = self._first_line()
             self.address = self._address()
             if target.in_cell:
-                (self.pid,) = proc.children(self.process.pid)
+                inside = proc.children(self.process.pid)
+                if len(inside) != 1:
+                    raise Misbehaved(f"{target}: its first process ended when it had said that it listens")
+                self.pid = inside[0]
             self._await_workers()
             self.base = self.holdings()
         except BaseException:

@@ -20,7 +20,7 @@ import pytest
 
 from tests.conformance import proc, tracing
 from tests.conformance.matrix import kind
-from tests.conformance.process import DIE_WITH_PARENT, Patience, environment, wait_until
+from tests.conformance.process import DIE_WITH_PARENT, Patience, environment, run_bounded, wait_until
 from tests.conformance.programs import Run, Start, binary, complaint, has_ipv6
 from tests.conformance.site import Site, noise
 from tests.conformance.wire import Connection, NotServed, request
@@ -71,14 +71,12 @@ def fetch(variant: str, pytestconfig: pytest.Config, patience: Patience) -> Fetc
     """fetch(argument, ...) -> what 00-client did with them."""
 
     def run(*arguments: str, stdout: int = subprocess.PIPE) -> Done:
-        return subprocess.run(
+        return run_bounded(
             [binary(pytestconfig, variant, "00-client"), *arguments],
+            patience.limit,
+            stdout,
             stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
             env=environment(),
-            timeout=patience.limit,
-            check=False,
         )
 
     return run

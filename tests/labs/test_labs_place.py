@@ -289,6 +289,31 @@ def test_what_becomes_of_a_test(
     )
 
 
+def test_who_makes_the_judge_fail_is_not_a_machine_that_cannot_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pytest ends with an error of its own: of the machine, if our own server is in the sandbox; else it is looked at
+    again beside ours, and at last it is a failure."""
+    lab = labs.load("02-fork")
+    (tmp_path / "judge").mkdir()
+    box: Any = SimpleNamespace(root=tmp_path, lab=lab)
+    own = judge.Judge(box, How(Toolchain((), (), ()), tmp_path, 1.0, 1, True, lambda _: None))
+
+    def fails(test: Test, record: Path, log: Path) -> int:
+        log.write_text("INTERNALERROR> MemoryError\n")
+        return 3
+
+    monkeypatch.setattr(own, "_run", fails)
+    monkeypatch.setattr(lack, "lacks", lambda *_: [])
+    with pytest.raises(CannotJudge, match="the judge failed"):
+        own.judge(lab.tests[0], judge.OURS)
+    result = own.judge(lab.tests[0])
+    assert result.outcome is Outcome.FAILED and result.is_of_the_place
+    crashes = failed("serves", result.seen)
+    found = graded(Box(tmp_path / "box"), Scripted({}, {"serves": [crashes] * 3}))
+    assert found["serves"].score == 0
+
+
 def test_a_log_says_what_was_tested_and_what_was_seen() -> None:
     def about() -> None:
         """Each client
