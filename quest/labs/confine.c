@@ -33,6 +33,9 @@
 #define NEW_NAMESPACES                                                                             \
     (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |     \
      CLONE_NEWCGROUP)
+/* And no child that a tracer is not told of, or that is somebody else's: the judge counts what a
+ * server starts. */
+#define REFUSED_FLAGS (NEW_NAMESPACES | CLONE_UNTRACED | CLONE_PARENT)
 /* Numbers that old headers lack are the same on all three. */
 #define MOUNT_SETATTR 442
 #define MEMFD_SECRET  447
@@ -123,7 +126,7 @@ static void make_filter(int with_uring)
     refuse(SYS_clone3, ENOSYS);
     add(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4);
     load(offsetof(struct seccomp_data, args[0]));
-    add(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1);
+    add(BPF_JMP | BPF_JSET | BPF_K, REFUSED_FLAGS, 0, 1);
     answer(SECCOMP_RET_ERRNO | EPERM);
     answer(SECCOMP_RET_ALLOW);
     /* Some families, as AF_VSOCK, know no namespaces. */

@@ -125,6 +125,8 @@ class Sandbox:
                 objects.append(f"real/{number}.o")
                 shutil.copyfile(TREE / path, self.root / objects[-1])
                 (self.root / objects[-1]).chmod(0o644)
+        for program in self._sources():  # ours, which an .incbin could take
+            (self.root / "real" / program).unlink(missing_ok=True)
         text = ""
         for program, sources in self._sources().items():
             command = [*tools.compiler, *tools.flags, "-o", f"real/{program}", *sources, *objects]

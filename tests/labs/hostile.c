@@ -337,6 +337,17 @@ static int clone3_user(void)
     return syscall(SYS_clone3, &how, sizeof how) >= 0;
 }
 
+/* A child that strace -f does not follow, and one that is not among this process's own. */
+static int unseen_child(void)
+{
+    return syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL) >= 0;
+}
+
+static int sibling(void)
+{
+    return syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL) >= 0;
+}
+
 static int own_namespace(void)
 {
     int fd = open("/proc/self/ns/uts", O_RDONLY);
@@ -426,6 +437,8 @@ static void attempts(void)
     } acts[] = {{"unshare", new_user},
                 {"clone", cloned_user},
                 {"clone3", clone3_user},
+                {"clone without a tracer", unseen_child},
+                {"clone beside", sibling},
                 {"setns", own_namespace},
                 {"ptrace", traced},
                 {"shmget", shared_memory},

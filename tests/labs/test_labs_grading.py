@@ -98,6 +98,7 @@ NO_PROGRAM = {
     "includes-the-solution": '#include "02-fork/server.c"\n',
     "includes-its-path": f'#include "{TREE}/code/02-fork/server.c"\n',
     "links-its-object": f'__asm__(".incbin \\"{TREE}/README.md\\"");\nint main(void)\n{{\n}}\n',
+    "takes-ours": '__asm__(".incbin \\"real/02-fork\\"");\nint main(void)\n{\n}\n',
     "gigabyte-of-data": "char x[1 << 30] = {1};\nint main(void)\n{\n}\n",
 }
 
@@ -183,7 +184,7 @@ def test_what_a_cell_leaves_open(place: Place) -> None:
     place.grade("02-fork", folder, "ONLY=serves", SOON)
     log = (place.logs / "serves.log").read_text()
     tried = [line.partition("could")[2] for line in log.splitlines() if "could" in line]
-    assert len(tried) == 18, log
+    assert len(tried) == 20, log
     assert [line for line in tried if not line.startswith(" not: ")] == []
 
 
@@ -296,6 +297,18 @@ def test_a_seed_serves_the_same_again(place: Place) -> None:
     for test in first.results["tests"]:
         assert (test["score"], test["status"]) == (test["max_score"], "passed")
         assert (test["visibility"], test["output"]) == ("visible", "Passed.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_client_whose_output_has_no_end(place: Place, stream: str) -> None:
+    """A grade, and the same for whoever comes after it: neither the judge's memory nor its disk is full."""
+    head = "#include <stdio.h>\nint main(void)\n{\n    static char x[1 << 16];\n"
+    text = f"{head}    for (;;)\n        fwrite(x, 1, sizeof x, {stream});\n}}\n"
+    grade = place.grade("00-client", write(place.top / "hand-in", {"client.c": text}), "ONLY=fetches", SOON)
+    assert grade.results["score"] == 0
+    assert "It does not fetch a page" in grade.outputs["fetches"]
+    assert sum(path.stat().st_size for path in place.logs.iterdir()) < 8 << 20
 
 
 def test_what_does_not_build(place: Place) -> None:
