@@ -198,6 +198,22 @@ def test_other_forms_are_as_good(place: Place, slug: str) -> None:
     assert {(row["score"], row["failed"]) for row in found.values()} == {(str(whole), "")}, found
 
 
+# ---- calls that only look like it
+
+
+def test_only_bytes_to_a_client_were_sent_by_sendfile() -> None:
+    """Nothing, to a pipe, or a call that failed: none of them is a file that was sent."""
+    calls = seen(
+        "accept4(3, NULL, NULL, SOCK_CLOEXEC) = 5",
+        "sendfile(5, 7, [0] => [13], 13) = 13",
+        "sendfile(5, 7, [13], 0) = 0",
+        "sendfile64(9, 7, [0] => [13], 13) = 13",
+        "sendfile(5, 7, [0], 13) = -1 EAGAIN (Resource temporarily unavailable)",
+        "sendfile(5, 7, [0], 13) = ?",
+    )
+    assert mechanism.sent_to_clients(calls) == 13
+
+
 # ---- calls of another processor
 
 
