@@ -24,6 +24,7 @@ from quest.labs.measured import (
 from quest.measure.records import utc_now
 
 ROUNDS = 6  #: fewer give no interval
+LARGEST = 1e100  #: a factor that is still a number to count with
 
 Part = Mapping[str, object]  #: id of a question, or "why" -> the answer
 
@@ -96,7 +97,8 @@ def missing(questions: Sequence[Question], part: Part) -> list[str]:
     for question in questions:
         answer = part.get(question.id)
         if question.kind == "factor":
-            if not isinstance(answer, int | float) or answer <= 0:
+            number = answer if isinstance(answer, int | float) and not isinstance(answer, bool) else 0
+            if not 0 < number < LARGEST:
                 lines.append(f"{question.id}: a number above 0 ({question.ask})")
         else:
             known = question.choices or DIRECTIONS
@@ -131,13 +133,16 @@ def fault_of(question: Question, answer: object, data: Measurement) -> str:
     return "" if right else f"you say {answer}, your data say {measured}: {over}"
 
 
-def marks(lab: MeasuredLab, answers: Answers, data: Measurement) -> list[Mark]:
-    """One for each part of the lab, if the prediction was sealed before the data were measured."""
+def marks(lab: MeasuredLab, predicted: Part, concluded: Part, data: Measurement) -> list[Mark]:
+    """One for each part of the lab. predicted: what was sealed before the data were measured; whatever it was,
+    it has its points, but not if it answers nothing."""
     enough = not lab.experiment or data.rounds >= ROUNDS
     few = f"{data.rounds} rounds, and {ROUNDS} are needed (PROFILE={lab.profile})"
-    given = [Mark("prediction", PREDICTED), Mark("data", MEASURED, "" if enough else few)]
-    lacking = {line.partition(":")[0]: line for line in missing(lab.questions, answers.conclusion)}
+    unsaid = ", ".join(line.partition(":")[0] for line in missing(lab.predicted, predicted))
+    nothing = f"not predicted: {unsaid}" if unsaid else ""
+    given = [Mark("prediction", PREDICTED, nothing), Mark("data", MEASURED, "" if enough else few)]
+    lacking = {line.partition(":")[0]: line for line in missing(lab.questions, concluded)}
     for one in lab.questions:
-        why = lacking.get(one.id) or fault_of(one, answers.conclusion[one.id], data)
+        why = lacking.get(one.id) or fault_of(one, concluded[one.id], data)
         given.append(Mark(one.id, one.points, why))
     return given

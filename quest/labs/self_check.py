@@ -116,7 +116,7 @@ class Judged:
         try:
             measurement = Measurement.read(lab, path)
             measurement.table()
-            marks = answers.marks(lab, given, measurement)
+            marks = answers.marks(lab, sealed.prediction, given.conclusion, measurement)
         except data.DAMAGED as error:
             raise LabError(f"{path}: no data of this lab ({type(error).__name__})") from None
         return cls(lab, path, given, sealed.prediction, measurement, marks)
@@ -194,7 +194,7 @@ class _Class:
     def finish(self, rows: dict[str, Row]) -> None:
         for name, mine in self.fingerprints.items():
             for line in shared_with(self.lab, mine, self.fingerprints, name):
-                rows[name] = rows[name].noting(line)
+                rows[name] = rows[name].noting(class_table.FOR_TEACHERS + line)
                 say(f"  {name}: {line}")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from quest.ground import foreign
 from quest.labs import files, kept
-from quest.labs.class_table import NOTHING, SETTLED, Row
+from quest.labs.class_table import FOR_TEACHERS, NOTHING, SETTLED, Row
 from quest.labs.kept import Kept, Tested
 from quest.labs.lab import Lab
 from quest.labs.measured import MeasuredLab
@@ -87,8 +87,9 @@ def sheet(row: Row, found: Kept | None, lab: Lab | MeasuredLab, who: str, with_n
         remarks.append("Nothing was handed in.")
     elif found is None:
         remarks.append("What became of each test is not kept.")
-    if with_notes and row.note:
-        remarks.append(f"Note: {row.note}.")
+    note = row.note.partition(FOR_TEACHERS)[0].removesuffix("; ")
+    if with_notes and note:
+        remarks.append(f"Note: {note}.")
     tests = found.tests if found else ()
     no_program = found is not None and bool(found.no_program)
     first = None if no_program else next((test for test in tests if test.failed), None)

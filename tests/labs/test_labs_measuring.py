@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from quest.ground.errors import InputError
-from quest.labs import answers, cli, commands, measured
+from quest.labs import answers, class_table, cli, commands, measured, student_report
 from quest.labs.data import Measurement
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
@@ -186,6 +186,10 @@ def test_data_of_others_are_flagged_and_it_is_a_self_check(work: Path) -> None:
     with table.open(newline="", encoding="utf-8") as file:
         notes = {row["name"]: row["note"] for row in csv.DictReader(file)}
     assert "are those of bob" in notes["ada"] and "are those of ada" in notes["bob"]
+    row = class_table.read_rows(table, ())["ada"]
+    one = student_report.sheet(row, None, measured.load(SLUG), "ada")
+    told = student_report.markdown(one) + student_report.page(one)
+    assert "2031-01-01" in told.replace("\\", "") and "bob" not in told, "who else has them is not for a student"
     assert "reference" not in notes["ada"] and "2031-01-01" in notes["ada"]
     assert "are those of the reference run" in notes["cyd"] and "those of ada" not in notes["cyd"]
 
@@ -272,7 +276,7 @@ def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
              "cause-growth": "only the parent is copied"}  # fmt: skip
     for rounds, enough in ((5, 0), (6, 4)):
         data: Any = Data(1.0, rounds)
-        marks = answers.marks(ASKED, answers.Answers({}, whole), data)
+        marks = answers.marks(ASKED, whole, whole, data)
         assert [(mark.id, mark.points, mark.most) for mark in marks] == [
             ("prediction", 4, 4), ("data", enough, 4), ("growth", 3, 3), ("linking", 3, 3),
             ("cause-growth", 3, 3), ("cause-linking", 0, 3),
@@ -285,6 +289,27 @@ def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
     ):  # fmt: skip
         lines = answers.missing(asked, table)
         assert [line.partition(":")[0] for line in lines] == lacking
+
+
+def test_a_prediction_that_answers_nothing_has_no_points() -> None:
+    """Whoever writes sealed.json by hand has to answer, too; right it need not be."""
+    data: Any = Data(1.0)
+    for sealed, points in (
+        ({}, 0), ({"growth": "up", "linking": 2}, 0), ({"growth": "up", "linking": "2", "why": "w"}, 0),
+        ({"growth": "up", "linking": 9.0, "why": "w"}, 4),
+    ):  # fmt: skip
+        mark = answers.marks(ASKED, sealed, {}, data)[0]
+        assert (mark.id, mark.points) == ("prediction", points)
+        assert mark.why.startswith("not predicted: ") == (points == 0)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**400, True, -1, 0], ids=lambda n: str(n)[:9])
+def test_what_is_no_number_to_count_with(number: object) -> None:
+    data: Any = Data(1.0)
+    concluded = {"growth": "flat", "linking": number, "why": "w"}
+    marks = {mark.id: mark for mark in answers.marks(ASKED, {}, concluded, data)}
+    assert (marks["growth"].points, marks["linking"].points) == (3, 0)
+    assert marks["linking"].why.startswith("linking: a number above 0")
 
 
 def test_a_template_has_a_place_for_each_answer() -> None:
