@@ -134,16 +134,21 @@ def _scheduler(config: pytest.Config, log: Any) -> object:
 pytest_xdist_make_scheduler = pytest.hookimpl(optionalhook=True)(_scheduler)
 
 
-# ---- claims whose judge is a test
+# ---- what others read of it
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Writes what the tests say that the ledger names, into the results of the build that was tested: make claims reads
-    it there. pytest-xdist's workers leave that to the process that has heard of all tests.
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Notes how pytest has ended, which .ci/again reads; and what the tests say that the ledger names, into the results
+    of the build that was tested: make claims reads it there. pytest-xdist's workers leave both to the process that has
+    heard of all tests.
     """
+    if hasattr(session.config, "workerinput"):
+        return
+    if (cache := getattr(session.config, "cache", None)) is not None:
+        cache.set("tests/ended", int(exitstatus))
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     ledger = programs.TREE / "benchmarks/claims.toml"
-    if reporter is None or hasattr(session.config, "workerinput") or not ledger.exists():
+    if reporter is None or not ledger.exists():
         return  # a bundle of a lab has no ledger
     from quest.report import tested
 
