@@ -70,6 +70,7 @@ PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'i
 
 .PHONY: test check attacks soak soak-mixed soak-restarts soak-sim sim-faults fuzz tests-of-all tests-of-variants test-book test-labs
 
+test: LEFT_OUT = $(if $(CH),$(if $(ALL),,-m 'not slow'))
 # make's own clock starts anew once the tools are there, as in `all`.
 test:
 	$(Q)sh setup/deps.sh build test

@@ -48,6 +48,7 @@ def test_the_tests_of_a_server_by_its_name(word: str) -> None:
     tests = [line for line in done.stdout.splitlines() if "::" in line]
     foreign = [t for t in tests if "09-epoll" not in t and "test_unit.py" not in t]
     assert len(tests) > 100 and not foreign
+    assert not any("another_chapters_program" in test for test in tests), "slow: less than a minute in all"
     for part in ("test_requests", "test_stopping", "test_mechanism", "amalgamate", "labs_lab"):
         assert any(part in test for test in tests), part
 
