@@ -26,6 +26,7 @@ static int count;
 static int again;              /* clients in AGAIN */
 static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
+static long long wait_began;   /* of this pass: who was overdue then has been looked at since */
 /* Clients at the last shortage of descriptors; 0 once a quarter has left. */
 static int count_at_shortage;
 /* No client could be ended since then; 0: one could, or one was added. */
@@ -169,15 +170,11 @@ struct client *clients_next_again(void)
 
 struct client *clients_next_overdue(void)
 {
-    static long long now = -1; /* one value per pass: LINGERING is soon overdue again */
-
-    now = now < 0 ? now_ms() : now;
     for (int list = 0; list < STATES; list++) {
         struct client *c = first(list);
-        if (c != NULL && c->conn.deadline <= now)
+        if (c != NULL && c->conn.deadline <= wait_began)
             return c;
     }
-    now = -1;
     return NULL;
 }
 
@@ -280,6 +277,7 @@ int clients_timeout_ms(void)
 {
     long long now = now_ms(), until = clients_pending ? paused_until : LLONG_MAX;
 
+    wait_began = now;
     turns = again; /* clients that join AGAIN after the wait have had a turn */
     for (int list = 0; list < STATES; list++)
         if (first(list) != NULL && first(list)->conn.deadline < until)

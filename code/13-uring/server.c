@@ -213,12 +213,12 @@ static void event_loop(int listen_fd)
             stop_receiving();
         else if (ring_room())
             submit_accept(listen_fd);
+        long long now = now_ms(); /* who is overdue now is looked at once more, by the wait */
         ring_wait(timeout_ms());
         take_completions();
         while (ring_room() && (job = uring_job_next()) != NULL)
             if (!steps_go_on((c = job->conn)))
                 end_connection(c);
-        long long now = now_ms(); /* once: a connection that lingers is soon due again */
         while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= now)
             if (!steps_expire(c))
                 end_connection(c);

@@ -177,8 +177,10 @@ static void event_loop(int listen_fd, const struct options *o)
         if (stopping)
             stop_clients(listen_fd);
         int64 ms = clients == 0 ? -1 : paused_until > 0 ? ACCEPT_PAUSE_MS : WALK_S * 1000;
+        errno = 0;
         if (io_waituntil2(ms) < 0 && errno != EINTR)
             die_errno("io_waituntil2");
+        bool interrupted = errno == EINTR;
         /* region: turn */
         while ((fd = io_canread()) >= 0) {
             io_eagain_read(fd);
@@ -192,7 +194,8 @@ static void event_loop(int listen_fd, const struct options *o)
             handle(io_getcookie(fd));
         }
         /* endregion: turn */
-        end_overdue(listen_fd);
+        if (!interrupted) /* else no client has been looked at: it may only seem to be late */
+            end_overdue(listen_fd);
         free_ended(listen_fd);
     }
 }

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.conformance.matrix import EVERY, contract, kind
+from tests.conformance.matrix import EVERY, WAITING, contract, kind
 from tests.conformance.process import Server
 from tests.conformance.programs import Start
 from tests.conformance.site import HELLO, noise
@@ -121,6 +121,18 @@ def test_who_asked_in_time_is_answered(start: Start) -> None:
         time.sleep(limit + 0.2)
     for c in clients:
         assert c.read_reply().body == HELLO
+
+
+@contract("idle-time-out", servers=WAITING)
+def test_who_has_read_in_time_is_sent_the_rest(start: Start) -> None:
+    """The server was stopped meanwhile. To go on ends some waits with EINTR, and the server has heard of no client."""
+    server, length = start("-t", "2"), 3_000_000
+    with server.download("/big.bin", f"Range: bytes=0-{length - 1}", window=65536) as c:
+        time.sleep(0.3)  # all buffers are full, and the server waits
+        with server.held():
+            body = c.read_until_silence(0.2)
+            time.sleep(2.0)
+        assert body + c.read_exactly(length - len(body)) == noise(length)
 
 
 @contract("idle-time-out", servers=[s for s in EVERY if s != "01-iterative"])

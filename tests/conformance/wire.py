@@ -303,6 +303,12 @@ class Connection:
             pass
         return self._pull(len(self._pending))
 
+    def read_until_silence(self, seconds: float) -> bytes:
+        """What comes, until nothing more has come for so long."""
+        while select.select([self.socket], [], [], seconds)[0] and self._receive(time.monotonic() + self.limit, "byte"):
+            pass
+        return self._pull(len(self._pending))
+
     def expect_end(self) -> None:
         """The server has to close in good order, without another byte."""
         rest = self.read_all()

@@ -228,7 +228,10 @@ static void check_turns(void)
     c->conn.deadline += 5000;
     handle(accepted[4], WANT_READ, LINGERING);
     tap_ok(accepted[4]->list == LINGERING, "another list, though it is not in its order");
-    b->conn.deadline = now_ms();
+    b->conn.deadline = now_ms() + 1;
+    poll(NULL, 0, 2);
+    tap_ok(clients_next_overdue() == NULL, "no wait has looked at the oldest since");
+    clients_timeout_ms();
     tap_ok(clients_next_overdue() == b, "the time of the oldest is up");
     wish = WANT_CLOSE;
     clients_handle(b, same_step);
