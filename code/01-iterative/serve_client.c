@@ -60,6 +60,8 @@ static void begin_step(struct session *c)
     if (c->serve->watchdog == NULL || stopping)
         return;
     c->serve->watchdog((unsigned)seconds);
+    /* The last step's alarm may have come while the disk was waited for. */
+    stop_wait_again();
     if (stopping) /* the signal came in between, and its own alarm is gone */
         c->serve->watchdog(STOP_GRACE);
 }

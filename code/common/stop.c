@@ -13,6 +13,7 @@ atomic_bool stopping;
 
 static volatile sig_atomic_t listening = -1;
 static volatile sig_atomic_t client = -1;
+static volatile sig_atomic_t alarm_came; /* on_alarm() has changed the client's socket */
 
 void stop_waiting(int fd)
 {
@@ -59,7 +60,21 @@ static void on_alarm(int signum)
         _exit(0);
     stop_waiting(client);
     setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &at_once, sizeof at_once);
+    alarm_came = 1;
     errno = saved;
+}
+
+void stop_wait_again(void)
+{
+    const struct timeval never = {0};
+
+    if (!alarm_came)
+        return;
+    alarm_came = 0;
+    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof never);
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &never, sizeof never);
+    if (stopping) /* the signal came in between */
+        leave_marks();
 }
 
 void stop_wakes(int listen_fd, int client_fd)

@@ -37,6 +37,9 @@ void stop_begin(void);
  * interrupts its thread. Safe in a signal handler. */
 void stop_waiting(int fd);
 
+/* If SIGALRM has ended the waiting for a client: recv() and send() wait again, without a limit. */
+void stop_wait_again(void);
+
 /* sigaction(2) for all handlers but that of SIGCHLD: without SA_RESTART, so that a call that sleeps
  * returns, and with all signals blocked in the handler. Ends the program if it fails. */
 void stop_handle(int signum, void (*handler)(int));

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.matrix import EVERY, WAITING, contract, kind
 from tests.conformance.process import Server
-from tests.conformance.programs import Start
+from tests.conformance.programs import Start, Traced
 from tests.conformance.site import HELLO, noise
 from tests.conformance.wire import ASK, LAST, Connection, ConnectionLost, request
 
@@ -133,6 +133,17 @@ def test_who_has_read_in_time_is_sent_the_rest(start: Start) -> None:
             body = c.read_until_silence(0.2)
             time.sleep(2.0)
         assert body + c.read_exactly(length - len(body)) == noise(length)
+
+
+@contract("idle-time-out", servers=[s for s in EVERY if s not in WAITING])
+def test_the_time_of_the_disk_is_not_the_clients(traced: Traced) -> None:
+    """It takes longer to open the file than a client may be silent, and the reply is more than the buffers hold."""
+    server, trace = traced("openat2", "-t", "1", inject="openat2:delay_enter=1500000")
+    length = 8_000_000
+    with server.download("/big.bin", f"Range: bytes=0-{length - 1}", window=65536) as c:
+        time.sleep(0.2)  # the buffers are full
+        assert c.read_exactly(length) == noise(length)
+    assert trace.count("openat2") > 0
 
 
 @contract("idle-time-out", servers=[s for s in EVERY if s != "01-iterative"])
