@@ -28,6 +28,7 @@ struct session {
     int fd;
     const struct serve *serve;
     time_t deadline; /* of the step in hand */
+    bool replied;    /* a reply went before, and may still be under way */
     size_t have;     /* bytes of requests read and not yet answered */
     char in[HTTP_HEAD_MAX];
 };
@@ -165,6 +166,8 @@ static bool serve_request(struct session *c)
     if (used == 0)
         return false;
     req.keep_alive = req.keep_alive && c->serve->keep_alive && !stopping;
+    req.is_last = req.is_last && !c->replied;
+    c->replied = true;
     if (used < 0)
         reply_error(&reply, &req, -used);
     else

@@ -123,6 +123,7 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     c->state = SENDING;
     c->has_read = false;
     req->keep_alive = req->keep_alive && !stopping;
+    req->is_last = req->is_last && !c->replied;
     x->has_body = used > 0 && req->has_body;
     if (used < 0)
         reply_error(&x->reply, req, -used);
@@ -195,6 +196,7 @@ static enum want after_reply(struct conn *c)
 
     end_exchange(c);
     c->state = READING;
+    c->replied = true;
     conn_begin_step(c);
     return last ? conn_finish(c, unread, may_close) : WANT_AGAIN;
 }

@@ -35,7 +35,10 @@ struct conn {
     unsigned short have : 14; /* READING, SENDING: bytes in `in` */
     union {
         struct linger_state linger; /* LINGERING */
-        bool has_read;              /* SENDING: has taken UNSENT_PROOF bytes, so it reads */
+        struct {
+            bool has_read; /* SENDING: has taken UNSENT_PROOF bytes, so it reads */
+            bool replied;  /* it had a reply before, which may still be under way */
+        };
     };
     char *in; /* bytes of the next request, or NULL. While SENDING it points into the exchange */
     struct exchange *exchange; /* SENDING: the reply on its way; else NULL */

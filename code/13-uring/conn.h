@@ -37,6 +37,7 @@ struct uring_conn {
     bool no_wait;           /* RECEIVING: time is up; only what has come already is received */
     bool half_closed;       /* shut for sending */
     bool held_up;           /* the reply waits for the client to read */
+    bool replied;           /* it had a reply before, which may still be under way */
     unsigned short have;    /* bytes in `in` */
     unsigned short starved; /* receives in a row that found no buffer */
     unsigned discarded;     /* LINGERING: receives whose bytes were thrown away */

@@ -333,9 +333,10 @@ static void lift_limit(struct uring_conn *c)
 static bool on_all_sent(struct uring_conn *c)
 {
     struct uring_job *job = c->job;
-    bool last = !job->reply.keep_alive, may_close = job->reply.may_close;
+    bool last = !job->reply.keep_alive, may_close = job->reply.may_close && !c->replied;
     bool unread = c->have > 0 || job->request.has_body;
 
+    c->replied = true;
     c->job = NULL;
     uring_job_free(job);
     begin_step(c, RECEIVING);

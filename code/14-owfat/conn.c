@@ -122,6 +122,8 @@ static bool begin_reply(struct owfat_conn *c, struct request *req, int used)
     out->batch = iob_new(2);
     out->has_body = used > 0 && req->has_body;
     req->keep_alive = req->keep_alive && !stopping;
+    req->is_last = req->is_last && !c->replied;
+    c->replied = true;
     if (used < 0)
         reply_error(&out->reply, req, -used);
     else

@@ -17,6 +17,7 @@
 struct owfat_conn {
     int fd;
     bool lingering; /* the last reply is out, and has perhaps not arrived */
+    bool replied;   /* a reply went before, and may still be under way */
     struct linger_state linger;
     array in; /* what has come and is not answered; no memory while that is nothing */
     struct owfat_reply *out; /* the reply on its way; else NULL */

@@ -30,9 +30,10 @@
 
 struct serving {
     struct conn *conn;
-    long left;   /* of this turn, in bytes */
-    size_t have; /* bytes in `in`: requests that are read and not yet answered */
-    char *in;    /* HTTP_HEAD_MAX */
+    bool replied; /* a reply went before, and may still be under way */
+    long left;    /* of this turn, in bytes */
+    size_t have;  /* bytes in `in`: requests that are read and not yet answered */
+    char *in;     /* HTTP_HEAD_MAX */
 };
 
 /* Where a thread would sleep: other connections run until this one can go on. */
@@ -160,6 +161,8 @@ static bool serve_one(struct serving *s)
     if (used == 0)
         return false;
     req.keep_alive = req.keep_alive && !stopping;
+    req.is_last = req.is_last && !s->replied;
+    s->replied = true;
     if (used < 0)
         reply_error(&reply, &req, -used);
     else

@@ -252,6 +252,18 @@ def test_bytes_behind_a_request_that_was_the_last(server: Server) -> None:
             assert len(reply.body) == int(reply.get("Content-Length") or 0), (path, gap)
 
 
+@contract("pipelining", "drain", "close")
+def test_bytes_behind_a_short_last_reply_that_a_long_one_goes_before(server: Server, docroot: Site) -> None:
+    """The last is short, and much is under way all the same: the client has room for little of the first."""
+    with server.connect(receive_buffer=4096) as c:
+        c.send(request("/medium.bin", "Range: bytes=0-39999") + LAST)
+        time.sleep(0.3)  # for the server to hand both to its kernel
+        c.try_send(ASK)
+        time.sleep(0.1)  # for what the kernel answers to that
+        assert c.read_reply().body == (docroot.root / "medium.bin").read_bytes()[:40_000]
+        assert c.read_reply().body == HELLO
+
+
 @contract("drain", "close", servers=[s for s in FIN_JOINED if s in LISTENING])
 def test_bytes_between_a_last_reply_and_its_end(traced: Traced) -> None:
     """The kernel holds the reply for the FIN; close() with bytes unread would lose it."""
