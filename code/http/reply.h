@@ -17,9 +17,10 @@
 /* Files of 2 GiB and more, also where a long has 32 bits; the parser of ranges counts on it. */
 _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
 
-/* Bytes that TCP sends without an acknowledgement: ten packets (RFC 6928). A reset cannot overtake
- * a reply that has left as a whole. */
-#define REPLY_SHORT    (10 * 1460)
+/* Bytes that TCP sends without an acknowledgement: ten packets (RFC 6928), of 1428 bytes if each
+ * has an IPv6 header and a time stamp; less the last lines of the head, and the text of an error. A
+ * reset cannot overtake a reply that has left as a whole. */
+#define REPLY_SHORT    (10 * 1428 - 80)
 #define REPLY_HEAD_MAX 1024
 #define REPLY_PATH_MAX 4096
 
@@ -30,7 +31,7 @@ _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
 struct reply {
     int status;
     bool keep_alive; /* false: end the connection after this reply ... */
-    bool may_close;  /* ... at once: the client will send no more, and the reply is REPLY_SHORT */
+    bool may_close;  /* ... at once: it is the only one, REPLY_SHORT, and the client's last */
     int fd;
     off_t offset, end;
     size_t head_len;

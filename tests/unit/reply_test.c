@@ -497,6 +497,16 @@ static void check_may_close(void)
                rows[i].method, tap_quote(rows[i].fields, strlen(rows[i].fields)),
                (long long)rows[i].size, r.may_close);
     }
+    long long longest = 0;
+    for (int size = REPLY_SHORT - 1000; size <= REPLY_SHORT; size++) {
+        const struct stat st = {.st_mode = S_IFREG, .st_size = size};
+        struct reply r;
+        reply_of(&r, "GET", "1.1", "Connection: close\r\n", &st, "file");
+        if (r.may_close)
+            longest = (long long)r.head_len + (r.end - r.offset);
+    }
+    tap_ok(longest > 0 && longest <= 10L * 1428, "ten packets hold the longest of them, %lld bytes",
+           longest);
 }
 
 static void check_heads(void)
