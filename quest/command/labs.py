@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from quest.command.settings import Given
+from quest.ground.files import changed_ns
 from quest.labs.cli import KNOWN, run_words
 from quest.labs.errors import LabError, say
 
@@ -60,8 +61,7 @@ def _folder(given: Given) -> Path:
 
 def _newest(folder: Path) -> int:
     """When a file of a student's was last changed, in nanoseconds; 0 where there is none."""
-    files = (path for path in folder.glob("[!.]*") if path.is_file())
-    return max((path.stat().st_mtime_ns for path in files), default=0)
+    return max(map(changed_ns, folder.glob("[!.]*")), default=0)
 
 
 def reset(given: Given) -> int:

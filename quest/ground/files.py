@@ -7,6 +7,7 @@ import fcntl
 import io
 import math
 import os
+import stat
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +45,17 @@ def write_if_other(path: Path, text: str) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
+
+
+def changed_ns(path: Path) -> int:
+    """When the file was last changed, in nanoseconds; 0 if it is none, or has just gone: editors and makes replace
+    files between two looks.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return 0
+    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else 0
 
 
 def dated(path: Path) -> str:

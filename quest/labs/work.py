@@ -34,7 +34,7 @@ class Progress:
             kept = cls(**json.loads(files.read_file(folder / PROGRESS)))
             shown = [int(number) for number in kept.shown]
             return cls(kept.score and int(kept.score), str(kept.first_failure), shown, int(kept.stage))
-        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, OverflowError, RecursionError):
             return cls()  # none yet, or damaged
 
     def save(self, folder: Path) -> None:

@@ -31,8 +31,9 @@
         const button = document.createElement('button')
         button.textContent = saying[step.kind]
         button.onclick = async () => {
-          await fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
-          await show()
+          const { ok } = await fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
+          if (ok) await show()
+          else button.textContent = 'It could not be kept: the terminal of make read says why'
         }
         line.append('☐ ', button)
       } else {

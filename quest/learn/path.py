@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from quest.ground.files import changed_ns
 from quest.learn import state
 from quest.learn.chapters import Chapter, chapters, slugs
 from quest.learn.state import Folders, Progress, folders
@@ -20,6 +21,8 @@ from quest.learn.words import Wrong, chosen
 
 TICKED_BY_READER = ("predict", "read", "exercise")
 DONE, SKIPPED, OPEN = "x", "-", " "
+#: Of a file that is read, if it is not what was written there: int() of Infinity overflows.
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
 PREDICTED_AND_MEASURED = 8  # points of every lab that measures (quest/labs/measured.py)
 
 
@@ -84,8 +87,7 @@ def _lab(chapter: Chapter, places: Folders) -> Step:
 
 def is_older(page: Path, results: Path) -> bool:
     """Whether something was measured after the page was made."""
-    made = page.stat().st_mtime
-    return any(path.stat().st_mtime > made for path in results.glob("*.jsonl"))
+    return any(changed_ns(path) > changed_ns(page) for path in results.glob("*.jsonl"))
 
 
 def points_of(slug: str) -> int:
@@ -99,7 +101,7 @@ def points_of(slug: str) -> int:
 def lab_points(slug: str, work: Path) -> tuple[int, int]:
     """The points of the best check in work/SLUG, and of all that the lab has."""
     reached = 0
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(*DAMAGED):
         kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
         reached = int(kept["score"] or 0)
     return reached, points_of(slug)
@@ -107,7 +109,7 @@ def lab_points(slug: str, work: Path) -> tuple[int, int]:
 
 def lab_stage(slug: str, work: Path) -> str:
     """Which stage of a lab comes now, by the last check in work/SLUG; "" where that is not known, or none is left."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(*DAMAGED):
         table = tomllib.loads((Path("labs", slug) / "lab.toml").read_text(encoding="utf-8"))
         kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
         number, stages = int(kept["stage"]), table["stage"]
@@ -142,7 +144,7 @@ def _is_finished(experiment: str, places: Folders) -> bool:
         text = (places.build / "results" / f"{experiment}.jsonl").read_bytes()
         last = text.rstrip(b"\n").rpartition(b"\n")[2]
         return bool(json.loads(last)["type"] == "end")
-    except (OSError, ValueError, KeyError):
+    except DAMAGED:
         return False
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
 
+from quest.ground.files import changed_ns
 from quest.learn import local, path, state
 from quest.learn.chapters import chapter
 from quest.learn.run import free_port, say_taken
@@ -82,13 +83,15 @@ class Book(local.Handler):
         about = chapter(slug) if self.headers.get("X-Reader") == "1" else None
         if about and what == "guess" and re.fullmatch("[0-9]{1,3}", which):
             y, shown = drawing(body)
-            state.keep_drawing(self.places.progress, slug, which, y)
+            kept = state.keep_drawing(self.places.progress, slug, which, y)
             if shown:
-                state.note_step(self.places.progress, "predict", slug)
+                kept = state.note_step(self.places.progress, "predict", slug) and kept
         elif about and what == "done" and which in {s.kind for s in path.steps(about, self.places)}:
-            state.note_step(self.places.progress, which, slug)
+            kept = state.note_step(self.places.progress, which, slug)
         else:
             raise local.Refused(HTTPStatus.FORBIDDEN, "this page may change nothing")
+        if not kept:
+            raise local.Refused(HTTPStatus.INSUFFICIENT_STORAGE, "not kept: the terminal of make read says why")
         self.send(b"{}", "application/json")
 
     def _page(self, place: str) -> None:
@@ -104,20 +107,18 @@ def drawing(body: bytes) -> tuple[list[float | None], bool]:
     """
     try:
         sent = local.finite_json(body)
-        if not isinstance(sent["y"], list):
-            raise TypeError("y")
-        points = [None if y is None else float(y) for y in sent["y"]][:1000]
-        if not points:
-            raise ValueError("no point")
-        return points, bool(sent.get("shown"))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        points, shown = sent["y"], sent.get("shown", False)
+        if not (state.is_drawing(points) and points and isinstance(shown, bool | float)):
+            raise TypeError("y, or shown")
+        return points[:1000], bool(shown)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise local.Refused(HTTPStatus.BAD_REQUEST, "this is not a drawing") from None
 
 
-def newest() -> float:
+def newest() -> int:
     """When something that is watched was last changed."""
     files = (f for folder in WATCHED for f in Path(folder).rglob("*") if "__pycache__" not in f.parts)
-    return max((f.stat().st_mtime for f in files if f.is_file()), default=0.0)
+    return max(map(changed_ns, files), default=0)
 
 
 def stale(build: Path) -> str:
@@ -127,8 +128,7 @@ def stale(build: Path) -> str:
     whole = build / "book" / "whole"
     if not whole.exists():
         return "the book is not finished"
-    finished = whole.stat().st_mtime
-    if any(page.stat().st_mtime > finished for page in build.glob("book/*.html")):
+    if any(changed_ns(page) > changed_ns(whole) for page in build.glob("book/*.html")):
         return "the book is finished first"
     return "your new numbers are put in" if path.is_older(whole, build / "results") else ""
 
@@ -140,19 +140,19 @@ def make_book() -> bool:
 
 
 def _watch(version: list[int]) -> None:
-    seen = newest()
+    seen = 0
     while True:
-        time.sleep(EVERY)
         try:
             now = newest()
-        except OSError:
-            continue  # removed between two looks
-        if now > seen:
-            seen = now
+        except OSError:  # a folder was removed under our eyes
+            now = 0
+        changed, seen = 0 < seen < now, max(seen, now)
+        if changed:
             began = time.monotonic()
             if make_book():
                 version[0] += 1
                 print(f"made in {time.monotonic() - began:.1f} s", flush=True)
+        time.sleep(EVERY)
 
 
 def serve_book(settings: dict[str, str], watching: bool = False) -> int:
@@ -160,8 +160,7 @@ def serve_book(settings: dict[str, str], watching: bool = False) -> int:
     places = folders(settings)
     build = places.build
     wanted = settings.get("PORT", FIRST_PORT)
-    port = free_port(wanted)
-    say_taken(wanted, port)
+    free_port(wanted)  # what cannot be is said before the book is made, which may take a minute
     page = build / "book" / "index.html"
     why = "" if watching else stale(build)
     if why and page.exists():
@@ -176,6 +175,8 @@ def serve_book(settings: dict[str, str], watching: bool = False) -> int:
     if watching:
         threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()
     serve = partial(handler, directory=str(build / "book"))
+    port = free_port(wanted)
+    say_taken(wanted, port)
     with local.Server(port, serve) as server:
         first = build / "book" / f"{path.current_chapter(places).slug}.html"
         open_at = first.name if first.exists() else ""

@@ -125,11 +125,10 @@ def _fill(root: Path, build: Path, slug: str) -> None:
             content = content.replace(mark, value)
         (root / page.name).write_text(content, encoding="utf-8")
     if about:
-        text = Path(f"chapters/{slug}.md")
-        if pandoc:
-            subprocess.run([pandoc, "-t", "plain", "-s", text, "-o", root / "chapter.txt"], check=True)
-        else:
-            shutil.copyfile(text, root / "chapter.txt")
+        text, shown = Path(f"chapters/{slug}.md"), root / "chapter.txt"
+        words = ["-t", "plain", "-s", str(text), "-o", str(shown)]
+        if not pandoc or subprocess.run([pandoc, *words], check=False).returncode != 0:  # its own line says why
+            shutil.copyfile(text, shown)
     shutil.copyfile("figures/readme.svg", root / "picture.svg")
     shutil.copyfile("figures/quest.svg", root / "quest.svg")
     with (root / "big.bin").open("wb") as big:

@@ -6,11 +6,13 @@ cannot be read is kept aside, and a line says so.
 """
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from quest.ground.entry import os_error_text
 from quest.ground.files import locked, write_whole
@@ -57,18 +59,40 @@ def folders(settings: dict[str, str]) -> Folders:
 def _load(path: Path) -> tuple[Progress, str]:
     """What is kept; and, if that cannot be used, why."""
     try:
-        # A number that is none came from a page of an older version: a point that was not drawn.
-        kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
+        text = path.read_text(encoding="utf-8")
+        kept = json.loads(text, parse_float=_finite, parse_int=_finite, parse_constant=lambda _: None)
     except FileNotFoundError:
         return Progress(), ""
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return Progress(), str(error)
-    parts = [kept.get(name, {}) for name in ("done", "guesses")] if isinstance(kept, dict) else []
-    if not parts or not all(isinstance(part, dict) for part in parts):
+    if not _is_ours(kept):
         return Progress(), "not what we wrote"
     if kept.get("version", 0) > VERSION:
-        return Progress(), f"of version {kept['version']}, which is newer than this tree"
-    return Progress(*parts), ""
+        return Progress(), f"of version {kept['version']:g}, which is newer than this tree"
+    return Progress(kept.get("done", {}), kept.get("guesses", {})), ""
+
+
+def _finite(number: str) -> float | None:
+    """A number that is none came from a page of an older version: a point that was not drawn."""
+    value = float(number)
+    return value if math.isfinite(value) else None
+
+
+def is_drawing(y: object) -> bool:
+    """A number, as finite JSON has it, or null for each place of x."""
+    return isinstance(y, list) and all(each is None or isinstance(each, float) for each in y)
+
+
+def _is_ours(kept: Any) -> bool:
+    """Whether each part has the type that its readers rely on; somebody may have edited the file."""
+    try:
+        times = [when for steps in kept.get("done", {}).values() for when in steps.values()]
+        guesses = [guess for some in kept.get("guesses", {}).values() for guess in some.items()]
+        drawn = [guess["y"] for name, guess in guesses if name.startswith(DRAWN)]
+    except (AttributeError, KeyError, TypeError):
+        return False
+    version = kept.get("version", 0)
+    return isinstance(version, float | int) and all(isinstance(t, str) for t in times) and all(map(is_drawing, drawn))
 
 
 def read_progress(path: Path) -> Progress:

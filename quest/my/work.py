@@ -39,7 +39,7 @@ class Progress:
             return cls(**lists, hints=hints, untried=str(kept.get("untried", "")))
         except FileNotFoundError:
             return cls()
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise InputError(f"{path}: it is damaged; without it all stages count as not done") from None
 
     def save(self, folder: Path) -> None:
