@@ -13,9 +13,11 @@ the demos of `make present`. Whoever writes a page can make a browser send reque
 import contextlib
 import json
 import math
+import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +30,9 @@ NAMES = (HERE, "localhost", "[::1]")
 SECONDS = 10.0  # from the connection to the last byte of the request
 CONNECTIONS = 64
 BODY = 65536
+PAUSE = 0.1  # after accept() has failed
+LINGER = 1.0  # for a client that still sends what is not read
+NO_PAGE = "there is no such page"
 
 
 def _is_here(host: str) -> bool:
@@ -37,10 +42,13 @@ def _is_here(host: str) -> bool:
     return (name.removesuffix(f":{digits}") if digits.isascii() and digits.isdigit() else name) in NAMES
 
 
-def _authority(target: str) -> list[str]:
-    """That of a target of the absolute form, which goes before Host."""
+def _parts(target: str) -> tuple[list[str], str]:
+    """The authority of a target of the absolute form, which goes before Host; and its path and query."""
     _, absolute, rest = target.partition("://")
-    return [rest.partition("/")[0]] if absolute and not target.startswith("/") else []
+    if not absolute or target.startswith("/"):
+        return [], target
+    authority, _, path = rest.partition("/")
+    return [authority], "/" + path.lstrip("/")
 
 
 class Refused(Exception):
@@ -60,11 +68,22 @@ class Server(ThreadingHTTPServer):
         super().__init__((HERE, port), handler)
         self.free = threading.BoundedSemaphore(CONNECTIONS)
 
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:  # of no descriptors: the client stays in the queue, and the next try would fail at once
+            time.sleep(PAUSE)
+            raise
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self.free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self.free.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except (RuntimeError, MemoryError):  # there is no thread for it
+            self.free.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
@@ -77,7 +96,11 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Override get() and post(); get() of this class sends a file of `directory`."""
+    """Override get() and post(); get() of this class sends a file of `directory`. HEAD is a GET
+    whose answer has no body.
+    """
+
+    unread = True  # until the body is read, which a refused request may still be sending
 
     def setup(self) -> None:
         super().setup()
@@ -89,6 +112,13 @@ class Handler(SimpleHTTPRequestHandler):
     def finish(self) -> None:
         self.patience.cancel()
         super().finish()
+        until = time.monotonic() + LINGER
+        with contextlib.suppress(OSError):
+            if self.unread:  # then close() would reset the connection, and take the answer back
+                self.connection.shutdown(socket.SHUT_WR)
+            while self.unread and (left := until - time.monotonic()) > 0:
+                self.connection.settimeout(left)
+                self.unread = bool(self.connection.recv(BODY))
 
     def _cut(self) -> None:
         """The time-out of the socket is for each read; a byte every nine seconds would keep it."""
@@ -99,23 +129,31 @@ class Handler(SimpleHTTPRequestHandler):
         if not super().parse_request():
             return False
         hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1 or not all(map(_is_here, [*hosts, *_authority(self.path)])):
+        authority, self.path = _parts(self.path)
+        if len(hosts) != 1 or not all(map(_is_here, [*hosts, *authority])):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "this Host is not served here")
+            return False
+        if not self.path.startswith("/"):
+            self.send_error(HTTPStatus.BAD_REQUEST, "this is no path")
             return False
         return True
 
     def do_GET(self) -> None:
         self._answer(lambda _: self.get(urlsplit(self.path).path))
 
-    def do_HEAD(self) -> None:
-        self._answer(lambda _: SimpleHTTPRequestHandler.do_HEAD(self))
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         self._answer(lambda body: self.post(urlsplit(self.path).path, body))
 
     def get(self, _place: str) -> None:
-        """Answers a GET for this path; the query is left out."""
-        super().do_GET()
+        """Answers a GET or a HEAD for this path; the query is left out."""
+        if os.path.isdir(self.translate_path(self.path)):  # a redirect, or a list: names that we did not give out
+            raise Refused(HTTPStatus.NOT_FOUND, NO_PAGE)
+        if self.command == "HEAD":
+            super().do_HEAD()
+        else:
+            super().do_GET()
 
     def post(self, _place: str, _body: bytes) -> None:
         """Answers a POST. Refused: there is none for this path."""
@@ -132,6 +170,7 @@ class Handler(SimpleHTTPRequestHandler):
         body = self.rfile.read(int(length))
         if len(body) < int(length):
             raise Refused(HTTPStatus.BAD_REQUEST, "the body is shorter than its length")
+        self.unread = False
         return body
 
     def _answer(self, act: Callable[[bytes], None]) -> None:
@@ -154,17 +193,15 @@ class Handler(SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def translate_path(self, path: str) -> str:
         place = super().translate_path(path)
-        if "\0" in place:
-            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
-        return place
-
-    def list_directory(self, _: Any) -> None:
-        """Only what has a name we gave out."""
-        self.send_error(HTTPStatus.NOT_FOUND, "there is no such page")
+        with contextlib.suppress(UnicodeError):  # half of a character is in no name
+            if b"\0" not in os.fsencode(place):
+                return place
+        raise Refused(HTTPStatus.NOT_FOUND, NO_PAGE)
 
     def log_message(self, *_: Any) -> None:
         """The terminal is for what the command itself has to say."""
@@ -187,4 +224,4 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        raise Refused(HTTPStatus.NOT_FOUND, "there is no such page") from None
+        raise Refused(HTTPStatus.NOT_FOUND, NO_PAGE) from None

@@ -1,7 +1,9 @@
 """Requests that come from no page of ours, to `make read` and to the demos of `make present`."""
 
+import errno
 import json
 import socket
+import socketserver
 import threading
 import time
 from collections.abc import Iterator
@@ -25,20 +27,30 @@ def post(body: str, head: str = X, length: str | None = None) -> str:
 REQUESTS = [
     ("GET /index.html HTTP/1.0\r\nHost: localhost:9\r\n\r\n", 200),  # a forwarded port
     ("GET /index.html HTTP/1.0\r\nHost: [::1]\r\n\r\n", 200),
+    ("GET /index.html HTTP/1.0\r\nHost: LOCALHOST:8000\r\n\r\n", 200),
     ("GET /index.html HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
     ("GET /index.html HTTP/1.0\r\nHost: 127.0.0.1.evil.test\r\n\r\n", 421),
     ("GET /index.html HTTP/1.0\r\nHost: evil.test:127.0.0.1\r\n\r\n", 421),
     ("GET /index.html HTTP/1.0\r\nHost: localhost\r\nHost: evil.test\r\n\r\n", 421),
     ("GET http://evil.test/index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 421),
     ("GET http://localhost:9/index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 200),
+    ("GET http://localhost:9/book.css HTTP/1.0\r\nHost: localhost\r\n\r\n", 200),
+    ("HEAD http://localhost:9/index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 200),
+    ("GET http://localhost//evil.test/.. HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
+    ("GET http://evil.test@localhost/ HTTP/1.0\r\nHost: localhost\r\n\r\n", 421),
     ("GET /index.html HTTP/1.0\r\n\r\n", 421),
     ("HEAD /index.html HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
     (f"POST /done/01-iterative/read HTTP/1.0\r\nHost: evil.test\r\n{X}\r\n", 421),
     ("GET /state/01-iterative HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
     ("GET /%00.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
     ("GET /%00 HTTP/1.0\r\nHost: localhost\r\n\r\n", (400, 404)),
+    ("GET /%ed%a0%80 HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),  # half of a character
+    ("GET /%ed%a0%80.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
     ("GET /figures/ HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
-    ("GET /figures HTTP/1.0\r\nHost: localhost\r\n\r\n", (301, 404)),
+    ("GET /figures HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
+    ("GET /\\evil.test/%2e%2e HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),  # no Location that a browser takes for //
+    ("GET * HTTP/1.0\r\nHost: localhost\r\n\r\n", 400),
+    ("GET index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 400),
     ("GET //[/ HTTP/1.0\r\nHost: localhost\r\n\r\n", (400, 404)),
     ("PUT /index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 501),
     (post('{"y":[1,null]}', head=""), 403),
@@ -49,12 +61,18 @@ REQUESTS = [
     (post('{"y":[' + "9" * 5000 + "]}"), 400),
     (post('{"y":{"1":2}}'), 400),
     (post('{"y":[{}]}'), 400),
+    (post('{"y":["nan"]}'), 400),  # float() would take it
+    (post('{"y":["1"]}'), 400),
+    (post('{"y":[true]}'), 400),
+    (post('{"y":[1],"shown":{}}'), 400),
     (post("[1]"), 400),
     (post(DEEP[:60_000]), 400),
     (post("", length="-1"), 400),
     (post("", length="\u0662".encode().decode("latin-1")), 400),
     (post("", length="65537"), 413),
     (post("", length="9" * 5000), 413),
+    (post("x" * 30_000_000), 413),  # more than buffers hold: the answer arrives all the same
+    (post("x" * 30_000_000).replace("127.0.0.1", "evil.test"), 421),
     (post("", head=X + "Content-Length: 3\r\n"), 400),
     (post("", head=X + "Transfer-Encoding: chunked\r\n"), 400),
     (f"POST /guess/01-iterative/\u0662 HTTP/1.0\r\nHost: localhost\r\n{X}\r\n", 403),
@@ -68,6 +86,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Pat
     book = tree / "build/book"
     (book / "figures").mkdir(parents=True)
     (book / "index.html").write_text("<body><p>A page.</p></body>", encoding="utf-8")
+    (book / "book.css").write_text("p { color: black }", encoding="utf-8")
     (book / "whole").touch()  # as `make book` leaves it
     with socket.create_server(("127.0.0.1", 0)) as free:  # each worker of xdist takes its own
         port = free.getsockname()[1]
@@ -80,12 +99,17 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Pat
         )
 
 
-def status(port: int, request: str) -> int:
+def answer(port: int, request: str) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
         client.sendall(request.encode("utf-8", "surrogateescape"))
         reply = b""
         while more := client.recv(65536):
             reply += more
+    return reply
+
+
+def status(port: int, request: str) -> int:
+    reply = answer(port, request)
     return int(reply.split(b" ", 2)[1]) if reply else 0
 
 
@@ -112,6 +136,53 @@ def test_what_is_kept_can_be_read_by_a_browser(
     assert json.loads(shown, parse_constant=no_constant)["guesses"] == {"1": [1, None, None]}
     progress = state.read_progress(work / "path.json")
     assert progress.done == {"01-iterative": {"run": "before"}}, "and nothing else is lost"
+
+
+PLACES = ("/", "/index.html", "/book.css", "/live.js", "/version", "/state/01-iterative", "/no")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_head_says_what_get_says(reading: tuple[int, Path], place: str) -> None:
+    got = [answer(reading[0], f"{method} {place} HTTP/1.0\r\nHost: localhost\r\n\r\n") for method in ("GET", "HEAD")]
+    heads = [[line for line in one.partition(b"\r\n\r\n")[0].splitlines() if line[:5] != b"Date:"] for one in got]
+    assert heads[0] == heads[1]
+    assert got[1].endswith(b"\r\n\r\n") and not got[0].endswith(b"\r\n\r\n")
+
+
+def test_a_connection_that_gets_no_thread_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "CONNECTIONS", 2)
+    start, refused = threading.Thread.start, [RuntimeError("can't start new thread")] * 3
+
+    def start_or_not(thread: threading.Thread) -> None:
+        if refused:
+            raise refused.pop()
+        start(thread)
+
+    with local.Server(0, local.Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(threading.Thread, "start", start_or_not)
+        port = server.server_address[1]
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                assert client.recv(1) == b""
+        assert status(port, "GET /%00 HTTP/1.0\r\nHost: localhost\r\n\r\n") == 404
+        server.shutdown()
+
+
+def test_without_descriptors_it_waits_and_does_not_spin(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[float] = []
+
+    def no_descriptor(_: socketserver.TCPServer) -> None:
+        tries.append(time.monotonic())
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socketserver.TCPServer, "get_request", no_descriptor)
+    with local.Server(0, local.Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20):
+            time.sleep(0.5)
+        server.shutdown()
+    assert 0 < len(tries) < 20
 
 
 def test_a_request_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
