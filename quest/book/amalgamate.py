@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 
 FOLDERS = (Path("code/common"), Path("code/http"), Path("code"))
@@ -103,4 +103,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

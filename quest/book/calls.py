@@ -7,7 +7,6 @@ a table that cannot be right.
 """
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 from quest.book.outline import Block, Outline, read_outlines
 from quest.book.tables import lua, number_of
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 
@@ -279,4 +278,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 
 CODE = Path("code")
 SERVER_LINES, SLASHDOT_LINES, FUNCTION_LINES, COMMON_LINES, COLUMNS = 250, 350, 60, 1650, 100
@@ -170,4 +170,4 @@ def main(_: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

@@ -9,15 +9,15 @@ say.
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from quest.book.outline import Outline, read_outlines
 from quest.book.parts import read_parts
-from quest.ground.entry import errors_named, run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 
 CONTENTS = Path("chapters/contents.json")
 TYPED = re.compile(r"^[$#>] .*", re.M)  # lines of a console that the reader types
@@ -77,10 +77,9 @@ def faults(chapters: list[Outline]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     """The outlines of all chapters."""
-    with errors_named(CONTENTS):
-        CONTENTS.write_text(text_of(read_outlines(arguments)[0]), encoding="utf-8")
+    write_whole(CONTENTS, text_of(read_outlines(arguments)[0]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

@@ -7,11 +7,10 @@ system, which slides/theme.css names behind it. Status 2 and one line if a famil
 """
 
 import base64
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 
@@ -68,4 +67,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

@@ -10,7 +10,6 @@ to authors in chapters/pandoc/README.md.
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -19,7 +18,7 @@ from typing import Annotated
 
 from quest.book import calls, contents, parts, questions, sources, style_table, tracks
 from quest.book.outline import Block, Outline, read_outlines, regions_of
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.toml import Doc, Rule, load
 
 ROLES = [
@@ -246,4 +245,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

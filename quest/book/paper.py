@@ -13,13 +13,12 @@ import contextlib
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_whole
 
@@ -119,4 +118,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from quest.book.player import front
 from quest.book.player.picture import picture
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 
 README, FIGURE = Path("README.md"), Path("figures/readme.svg")
 OWN = re.compile(r"<!--own-->[^<]*<!--/own-->")
@@ -82,8 +83,8 @@ def main(arguments: list[str]) -> int:
         numbers = export(Path(folder, "data"))
         new = bound(text, numbers)
         if not arguments:
-            FIGURE.write_text(drawn(), encoding="utf-8")
-            README.write_text(new, encoding="utf-8")
+            write_whole(FIGURE, drawn())
+            write_whole(README, new)
             return 0
     wrong = faults(text, numbers)
     if FIGURE.read_text(encoding="utf-8") != drawn():
@@ -93,4 +94,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

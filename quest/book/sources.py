@@ -7,7 +7,6 @@ for a file that cannot be right.
 """
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Annotated
 from quest.book.calls import address
 from quest.book.outline import Outline, read_outlines
 from quest.book.tables import lua
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 from quest.ground.toml import Doc, Rule, load
@@ -188,4 +187,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

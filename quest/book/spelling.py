@@ -8,13 +8,12 @@ asks hunspell (en_GB) for all words at once. What it does not know and chapters/
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from quest.book.outline import Outline, read_outlines
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 
 WORDS = Path("chapters/words.txt")
@@ -146,4 +145,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

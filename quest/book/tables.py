@@ -14,7 +14,6 @@ are one line each, with status 2.
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 
 from quest.book.outline import Block, Outline, read_outline
 from quest.book.parts import read_parts
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other, write_whole
 
@@ -157,4 +156,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated
 
 from quest.book.outline import Outline, read_outlines
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.toml import Doc, read_toml, record_of
 
@@ -187,4 +187,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

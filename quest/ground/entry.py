@@ -7,9 +7,9 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from quest.ground import foreign
 from quest.ground.errors import InputError, Stopped
@@ -63,16 +63,26 @@ def begin() -> None:
     sys.stderr = _text(2, sys.stderr, at_once=True)
 
 
+def takes_codes(environment: Mapping[str, str]) -> bool:
+    """Whether a terminal, if there is one, obeys the codes by which a line is written over."""
+    return environment.get("TERM", "") not in ("", "dumb") and not environment.get("NO_COLOR")
+
+
 @contextlib.contextmanager
 def under_way(what: str) -> Iterator[None]:
-    """While the block runs a terminal shows what is done, so that a silence is explained; afterwards it is gone."""
-    shows = sys.stderr.isatty()
+    """While the block runs a terminal shows what is done, so that a silence is explained; afterwards it is gone. It is
+    one line however narrow the window is: of two only the last could be taken back. Where none can be, it stays.
+    """
+    shows, rewrites = sys.stderr.isatty(), takes_codes(os.environ)
     if shows:
-        print(f"{foreign.line(what)} ...", end="", file=sys.stderr, flush=True)
+        text = f"{foreign.line(what)} ..."
+        with contextlib.suppress(OSError):
+            text = text[: (os.get_terminal_size(2).columns or 80) - 1] if rewrites else text
+        print(text, end="" if rewrites else "\n", file=sys.stderr, flush=True)
     try:
         yield
     finally:
-        if shows:
+        if shows and rewrites:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
@@ -126,6 +136,12 @@ def run_to_status(command: Callable[[], int], prefix: str = "", wrong: int = 2, 
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return wrong
+
+
+def run_main(main: Callable[[list[str]], int]) -> NoReturn:
+    """Of a module that is a program of its own: python3 -m quest.book.lint."""
+    begin()
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
 
 
 def _complain(text: str) -> None:

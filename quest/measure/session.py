@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quest.ground.cpus import Placement
+from quest.ground.entry import takes_codes
 from quest.measure.namespaces import OwnNetwork
 from quest.measure.records import wants_reference
 from quest.measure.remote import Client
@@ -29,7 +30,6 @@ class Settings:
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> "Settings":
         """As the Makefile hands the settings over, and as terminals are described. InputError for a wrong RESULTS."""
-        plain = environment.get("TERM", "") in ("", "dumb") or bool(environment.get("NO_COLOR"))
         return Settings(
             client=environment.get("CLIENT", ""),
             server_address=environment.get("SERVER", ""),
@@ -37,7 +37,7 @@ class Settings:
             compiler_flags=environment.get("QUEST_CFLAGS", "").strip(),
             started_by_make="MAKELEVEL" in environment,
             reference_only=wants_reference(environment.get("RESULTS", "")),
-            escape_codes=not plain,
+            escape_codes=takes_codes(environment),
         )
 
 

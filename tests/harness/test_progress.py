@@ -1,13 +1,19 @@
 """The line that says how far a measurement is."""
 
 import io
+import os
+import pty
 import re
+import subprocess
+import sys
+import termios
 
 import pytest
 
 from quest.measure.progress import Estimate, Progress, duration
 from quest.measure.session import Settings
 from quest.spec.plan import Step
+from tests.known import ROOT
 
 
 def test_durations() -> None:
@@ -69,6 +75,21 @@ def test_settings_from_the_environment() -> None:
     assert not Settings.from_environment({"MANY": "0"}).many
     for change in ({"TERM": "dumb"}, {"TERM": ""}, {"NO_COLOR": "1"}):
         assert not Settings.from_environment(made | change).escape_codes
+
+
+@pytest.mark.parametrize(("term", "shown"), [("xterm", "w" * 39 + "\r\x1b[K"), ("dumb", "w" * 300 + " ...\r\n")])
+def test_what_is_taken_back_is_one_line_in_a_narrow_window(term: str, shown: str) -> None:
+    program = "from quest.ground.entry import begin, under_way\nbegin()\nwith under_way('w' * 300): pass"
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    ours, theirs = pty.openpty()
+    try:
+        termios.tcsetwinsize(theirs, (24, 40))
+        command = [sys.executable, "-c", program]
+        subprocess.run(command, cwd=ROOT, env={**kept, "TERM": term}, stderr=theirs, check=True, timeout=60)
+        assert os.read(ours, 4096).decode() == shown
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_no_escape_code_where_none_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:

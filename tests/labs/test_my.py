@@ -396,8 +396,11 @@ def test_on_a_terminal_it_is_said_what_is_checked(
     my(tmp_path)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    my(tmp_path)
-    assert capsys.readouterr().err == "checking hello ...\r\x1b[K"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for term, end in (("xterm", "\r\x1b[K"), ("dumb", "\n")):
+        monkeypatch.setenv("TERM", term)
+        my(tmp_path)
+        assert capsys.readouterr().err == f"checking hello ...{end}"
 
 
 def test_a_damaged_state_is_one_line(tmp_path: Path, folder: Path) -> None:

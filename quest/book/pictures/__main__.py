@@ -9,13 +9,12 @@ reference   everything shown is the reference run's: no number is marked
 A file is written only if it differs. Status 2 and one line if the data cannot be read.
 """
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from quest.book.pictures import asking, memory, tally, waits
 from quest.book.pictures.data import Data, Missing, read
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 
@@ -55,4 +54,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)

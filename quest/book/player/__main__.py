@@ -10,13 +10,12 @@ OUT/front.html             six servers for the first page; front.skipped says wh
 A file is written only if it differs. Status 2 and one line: a recording is wrong, or a recorded line has changed.
 """
 
-import sys
 from pathlib import Path
 
 from quest.book.player import front, site
 from quest.book.player.page import player
 from quest.book.player.recording import read_recording
-from quest.ground.entry import run_to_status
+from quest.ground.entry import run_main
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 from quest.measure.form import FOLDER
@@ -55,4 +54,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_status(lambda: main(sys.argv[1:])))
+    run_main(main)
