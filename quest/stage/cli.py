@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from quest.ground.entry import under_way
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 from quest.stage import control, scene, seen
 from quest.stage.demos import Demo, demos
 from quest.stage.events import Begin, End, Event, Note, Point
@@ -81,7 +83,7 @@ def record(demo: Demo, build: Path) -> bool:
     lines = [about, *messages]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     RECORDINGS.mkdir(exist_ok=True)
-    recording(demo).write_text(text, encoding="utf-8")
+    write_whole(recording(demo), text)
     print(f"demo {demo.number} ({demo.name}): {len(messages)} events, {messages[-1]['at']} s")
     return True
 
@@ -97,12 +99,10 @@ def rehearse(build: Path) -> bool:
 
     for demo in demos():
         events: list[Event] = []
-        if sys.stdout.isatty():
-            print(f"  ...  demo {demo.number}, {demo.title}", end="\r", flush=True)
-        if play(demo, build, scene.DOCROOT, events.append, threading.Event()):
-            why = seen.missing(demo, events)
-        else:
-            why = events[-1].why if isinstance(events[-1], End) else ""
+        with under_way(f"  ...  demo {demo.number}, {demo.title}"):
+            played = play(demo, build, scene.DOCROOT, events.append, threading.Event())
+        last = events[-1]
+        why = seen.missing(demo, events) if played else last.why if isinstance(last, End) else ""
         line(not why, f"demo {demo.number}, {demo.title}", why)
         line(recording(demo).exists(), f"     its recording, {recording(demo)}", "make demo-record")
     most = max(n for demo in demos() for act in demo.acts for n in act.silent)

@@ -7,12 +7,10 @@ A page may start a demo only if it has the token of this show, comes from the de
 the connection that asked for it, which is to say with the slide.
 """
 
-import contextlib
 import hmac
 import json
 import queue
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +21,8 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from quest.ground.entry import os_error_text
+from quest.ground.files import changed_ns, write_whole
 from quest.ground.processes import end_with_parent
 from quest.learn import local
 from quest.learn.run import free_port
@@ -41,6 +41,7 @@ class Control(local.Server):
         self.build, self.origin, self.token = build, origin, secrets.token_urlsafe(24)
         self.turn = threading.Lock()
         self.current = threading.Event()
+        self.player: threading.Thread | None = None  # of the last demo
 
     @property
     def port(self) -> int:
@@ -88,7 +89,7 @@ class Handler(local.Handler):
         stop = self.server.begin()
         events: queue.Queue[Event] = queue.Queue()
         arguments = (demo, self.server.build, scene.DOCROOT, events.put, stop)
-        player = threading.Thread(target=play, args=arguments)
+        player = self.server.player = threading.Thread(target=play, args=arguments)
         player.start()
         try:
             while player.is_alive() or not events.empty():
@@ -119,20 +120,28 @@ class Stand:
     def __init__(self, deck: Path, folder: Path) -> None:
         self.deck, self.folder = deck, folder / secrets.token_urlsafe(12)
         self.folder.mkdir()
-        self.refresh()
+        self.taken = changed_ns(deck)
+        self._take()
+
+    def _take(self) -> None:
+        write_whole(self.folder / self.deck.name, self.deck.read_bytes())
 
     def refresh(self) -> None:
-        """A deck made anew during the show is there at the next F5."""
-        served = self.folder / self.deck.name
-        with contextlib.suppress(FileNotFoundError):  # it is being made
-            if not served.exists() or served.stat().st_mtime_ns != self.deck.stat().st_mtime_ns:
-                part = served.with_suffix(".part")
-                shutil.copy2(self.deck, part)
-                part.replace(served)
+        """A deck made anew during the show is there when the page is loaded anew. One that cannot be taken, as where
+        the disk is full, does not end the show: it goes on with the deck that it has.
+        """
+        changed = changed_ns(self.deck)
+        if changed in (0, self.taken):  # 0: it is being made
+            return
+        self.taken = changed
+        try:
+            self._take()
+        except OSError as error:
+            print(f"present: the deck is shown as it was: {os_error_text(error)}", file=sys.stderr)
 
 
 def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
-    """The show, until Ctrl-C, SIGTERM, or the end of the server; its status. `open_browser`: with
+    """The show, until Ctrl-C, SIGTERM, SIGHUP, or the end of the server; its status. `open_browser`: with
     the deck in it.
     """
     if not deck.is_file():
@@ -154,6 +163,12 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
 
 
 def _run_show(server: subprocess.Popen[str], control: Control, page: str, stand: Stand, open_browser: bool) -> int:
+    def ended(*_: object) -> None:
+        control.current.set()
+        server.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the last: its terminal was closed
+        signal.signal(number, ended)
     print(
         f"deck          {page}\n"
         f"speaker view  {page}&speaker\n"
@@ -161,13 +176,6 @@ def _run_show(server: subprocess.Popen[str], control: Control, page: str, stand:
         f"Without a server, and with recorded demos: open {stand.deck} in the browser.",
         flush=True,
     )
-
-    def ended(*_: object) -> None:
-        control.current.set()
-        server.terminate()
-
-    signal.signal(signal.SIGINT, ended)
-    signal.signal(signal.SIGTERM, ended)
     if open_browser:
         webbrowser.open(page)
     while True:
@@ -178,4 +186,6 @@ def _run_show(server: subprocess.Popen[str], control: Control, page: str, stand:
             stand.refresh()
     control.current.set()
     control.shutdown()
+    if control.player:  # what it has mounted is not left
+        control.player.join(scene.END_SECONDS)
     return 0 if status in (0, -signal.SIGTERM) else 1

@@ -10,6 +10,7 @@ import json
 import random
 import re
 import resource
+import select
 import shutil
 import socket
 import subprocess
@@ -33,7 +34,7 @@ DISK_LOAD_SECONDS = 0.8  # of the museum disk, which gives some hundred files a 
 POOL = 20_000  # files of 100 KiB on it; of the names a run asks for some
 DESCRIPTORS_BESIDE = 500  # what a program opens beside the connections of silent clients
 END_SECONDS = 6.0  # a server has five seconds for replies in flight
-START_SECONDS = 8.0  # for a server that does not say when it listens
+START_SECONDS = 15.0  # until a server listens
 SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s+(\d+)", re.M)
 
 
@@ -57,6 +58,7 @@ class Scene:
         self.over = threading.Event()
         self.lock = threading.Lock()
         self.processes: list[subprocess.Popen[str]] = []
+        self.beside: list[subprocess.Popen[str]] = []  # of them, those that have to run as long as is measured
         self.disks: list[Path] = []
 
     def __enter__(self) -> "Scene":
@@ -88,16 +90,14 @@ class Scene:
         folder = Path(tempfile.mkdtemp(prefix="quest-disk-"))
         self.disks.append(folder)
         process = self.start("museum", str(folder), f"files={POOL}x102400")
-        assert process.stdout is not None
-        if not process.stdout.readline():
+        if not _first_line(process):
             raise Failed("the museum disk cannot be had here (make doctor)")
         return folder
 
     def serve(self, server: str, args: Sequence[str], port: int = 0, docroot: Path | None = None) -> str:
         """Starts it, on any free port if `port` is 0; its URL. Failed: it does not listen."""
         process = self.start(server, "-p", str(port), *args, str(docroot or self.docroot))
-        assert process.stdout is not None
-        listening = LISTENING.search(process.stdout.readline())
+        listening = LISTENING.search(_first_line(process))
         if not listening:
             raise Failed(f"{server} does not start here (try make run CH={server})")
         return listening["url"]
@@ -119,7 +119,10 @@ class Scene:
         request was due, 0 without one. Failed: hammer prints nothing.
         """
         process = self.start("hammer", *words, "--json")
-        text = process.communicate(timeout=MOST_SECONDS)[0]
+        try:
+            text = process.communicate(timeout=MOST_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            raise Failed("hammer does not end") from None
         with self.lock:
             self.processes.remove(process)
         if not text:
@@ -129,9 +132,12 @@ class Scene:
         return int(report["good"]), float(waits.get("median") or 0.0)
 
     def check(self, act: Act) -> None:
-        """Failed: its server has ended, so that what is measured now means nothing."""
+        """Failed: its server has ended, or the clients beside it have, so that what is measured now means nothing."""
         if self.server_of(act).poll() is not None:
             raise Failed(f"{act.server} has ended")
+        with self.lock:
+            if any(process.poll() is not None for process in self.beside):
+                raise Failed("the clients beside the measurement have ended")
 
     def server_of(self, act: Act) -> subprocess.Popen[str]:
         """The server of the act, once it was started."""
@@ -142,20 +148,26 @@ class Scene:
     @contextlib.contextmanager
     def silent(self, url: str, count: int) -> Iterator[None]:
         """So many clients that connect and send nothing."""
-        process = self.start("hammer", "--idle", str(count), url)
-        try:
+        with self._beside("--idle", str(count), url):
             yield
-        finally:
-            _end(process)
 
     @contextlib.contextmanager
     def computing(self, url: str, number: int) -> Iterator[None]:
         """A client that asks for fib(number) again and again."""
         long = str(MOST_SECONDS)
-        process = self.start("hammer", "-s", long, "-t", long, f"{url}fib/{number}")
+        with self._beside("-s", long, "-t", long, f"{url}fib/{number}"):
+            yield
+
+    @contextlib.contextmanager
+    def _beside(self, *words: str) -> Iterator[None]:
+        process = self.start("hammer", *words)
+        with self.lock:
+            self.beside.append(process)
         try:
             yield
         finally:
+            with self.lock:
+                self.beside.remove(process)
             _end(process)
 
     def close(self, *_: object) -> None:
@@ -171,6 +183,12 @@ class Scene:
                     folder.rmdir()
 
     __exit__ = close
+
+
+def _first_line(process: subprocess.Popen[str]) -> str:
+    """What it prints first; "" if it ends without a line, or has none in START_SECONDS."""
+    assert process.stdout is not None
+    return process.stdout.readline() if select.select([process.stdout], [], [], START_SECONDS)[0] else ""
 
 
 def _end(process: subprocess.Popen[str]) -> None:

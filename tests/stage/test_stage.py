@@ -1,8 +1,12 @@
 """Demos: what they tell, who may start one, and that nothing of them is left."""
 
+import errno
 import http.client
 import json
+import os
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -14,6 +18,7 @@ from typing import Any
 import pytest
 
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 from quest.measure.needs import probe
 from quest.stage import cli, control, demos, scene, seen
 from quest.stage.demos import Contrast, Demo
@@ -107,6 +112,18 @@ def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
     (tmp_path / "bin/museum").symlink_to("/bin/false")
     why = "the museum disk cannot be had here (make doctor)"
     assert played(DEMOS["disk"], tmp_path)[-1] == End(why)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    deaf = tmp_path / "bin/01-iterative"
+    deaf.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    deaf.chmod(0o755)
+    monkeypatch.setattr(scene, "START_SECONDS", 0.5)
+    began = time.monotonic()
+    last = played(short("silent"), tmp_path)[-1]
+    assert time.monotonic() - began < 30
+    assert isinstance(last, End) and last.why.startswith("01-iterative does not start here")
 
 
 def test_an_act_that_fails_ends_those_that_wait_for_their_turn(tmp_path: Path) -> None:
@@ -276,6 +293,55 @@ def test_a_server_that_ends_in_the_middle_fails_the_demo() -> None:
     assert all(point.y for point in points(events))
 
 
+def test_clients_that_end_in_the_middle_fail_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the slide says that they are there, and shows a server without them."""
+    events: list[Event] = []
+    crowd: list[subprocess.Popen[str]] = []
+    start = scene.Scene.start
+
+    def noted(self: scene.Scene, *words: str) -> subprocess.Popen[str]:
+        process = start(self, *words)
+        crowd.extend([process] if "--idle" in words else [])
+        return process
+
+    def report(event: Event) -> None:
+        events.append(event)
+        if crowd and isinstance(event, Point):
+            crowd[0].kill()
+
+    monkeypatch.setattr(scene.Scene, "start", noted)
+    assert not play(short("fork"), BUILD, CODE, report, threading.Event())
+    assert events[-1] == End("the clients beside the measurement have ended")
+
+
+def test_an_act_that_raises_was_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> float:
+        raise TypeError("no number")
+
+    monkeypatch.setattr("quest.stage.play.measured", broken)
+    assert played(short("silent"))[-1] == End("no number")
+
+
+def test_a_recording_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *_: object, **__: object) -> int:
+        with path.open("w"):  # it is empty by then
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def one_event(_demo: Demo, _build: Path, _docroot: Path, report: Listener, _stop: object) -> bool:
+        report(End())
+        return True
+
+    monkeypatch.setattr(cli, "RECORDINGS", tmp_path)
+    monkeypatch.setattr(cli, "play", one_event)
+    before = cli.recording(DEMOS["silent"])
+    before.write_text("the last one\n", encoding="utf-8")
+    for name in ("write_bytes", "write_text"):
+        monkeypatch.setattr(Path, name, full)
+    with pytest.raises(OSError, match="silent.jsonl"):
+        cli.record(DEMOS["silent"], BUILD)
+    assert before.read_text(encoding="utf-8") == "the last one\n"
+
+
 def test_the_bars_of_a_demo_have_one_scale(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +366,51 @@ def test_the_bars_of_a_demo_have_one_scale(
 def test_a_number_that_is_none() -> None:
     with pytest.raises(InputError, match="^N=9: there is no such demo; 1 01-iterative,"):
         cli.demo({"N": "9"})
+
+
+# ---- the show ------------------------------------------------------------------------------------
+
+
+def test_a_deck_that_cannot_be_taken_does_not_end_the_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "deck.html")
+
+    deck = tmp_path / "deck.html"
+    deck.write_text("one", encoding="utf-8")
+    stand = control.Stand(deck, tmp_path)
+    served = stand.folder / "deck.html"
+    for text, date in (("two", 1), ("three", 2)):
+        deck.write_text(text, encoding="utf-8")
+        os.utime(deck, (date, date))
+        monkeypatch.setattr(control, "write_whole", full if text == "three" else write_whole)
+        stand.refresh()
+        stand.refresh()
+        assert served.read_text(encoding="utf-8") == "two"
+    assert capsys.readouterr().err == "present: the deck is shown as it was: deck.html: No space left on device\n"
+    deck.unlink()
+    stand.refresh()
+    assert served.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_show_leaves_nothing_however_it_is_ended(tmp_path: Path, number: int) -> None:
+    """SIGHUP comes when its terminal is closed."""
+    deck = tmp_path / "deck.html"
+    deck.touch()
+    (tmp_path / "tmp").mkdir()
+    program = f"""from pathlib import Path
+from quest.stage.control import present
+raise SystemExit(present(Path({str(BUILD)!r}), Path({str(deck)!r}), "0", False))"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout and process.stdout.readline().startswith("deck")
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 # ---- who may start one ---------------------------------------------------------------------------
