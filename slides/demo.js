@@ -193,7 +193,8 @@ const Demos = (() => {
   }
 
   // Once for each slide that is entered: reveal.js says "ready" and "slidechanged" of the first, and of
-  // two requests the one that was given up could come last.
+  // two requests the one that was given up could come last. Who looks at all slides at once (Esc) enters none
+  // until one is chosen.
   let playing = null;
   function enter(slide) {
     const demo = of(slide);
@@ -202,8 +203,8 @@ const Demos = (() => {
     playing = demo;
     if (demo) demo.start();
   }
-  Reveal.on("ready", (event) => enter(event.currentSlide));
-  Reveal.on("slidechanged", (event) => enter(event.currentSlide));
+  const entered = () => enter(Reveal.isOverview() ? null : Reveal.getCurrentSlide());
+  for (const event of ["ready", "slidechanged", "overviewhidden"]) Reveal.on(event, entered);
   // On paper: what the recording ends with.
   Reveal.on("pdf-ready", () => {
     for (const slide of document.querySelectorAll("section[data-demo]")) of(slide).all();

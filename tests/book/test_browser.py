@@ -423,6 +423,27 @@ def test_a_demo_that_breaks_off_goes_on_from_its_recording(driver: Any) -> None:
     assert browser.console_errors(driver) == []
 
 
+OVERVIEW = """
+const at = (id) => { const { h, v } = Reveal.getIndices(document.getElementById(id)); Reveal.slide(h, v); };
+const playing = () => [...Demos].filter(([, demo]) => demo.timers.length).map(([slide]) => slide.id);
+const seen = [playing()];
+Reveal.toggleOverview(true);
+at("demo-race");
+seen.push(playing());
+Reveal.toggleOverview(false);
+seen.push(playing());
+return seen;
+"""
+
+
+@pytest.mark.skipif(not DECK.exists(), reason="the deck is not built (make slides)")
+def test_who_looks_at_all_slides_at_once_starts_no_demo(driver: Any) -> None:
+    browser.resize(driver, 1280, 720)
+    driver.get(DECK.as_uri() + "#/demo-silent")
+    assert browser.started(driver)
+    assert driver.execute_script(OVERVIEW) == [["demo-silent"], [], ["demo-race"]]
+
+
 PRESS_F5 = {"type": "keyDown", "key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
 
 
