@@ -111,7 +111,7 @@ $(WEAVE)/data/sources.lua: $(OUTLINES) chapters/sources.toml quest/book/sources.
 # A page takes the figures it shows with it; it is made again when one of them changes.
 copy_figures = sed -n 's,^.*: $(BUILD)/figures/\(.*\.svg\)$$,\1,p' $(WEAVE)/$*.d | while read -r svg; do \
 	cmp -s $(BUILD)/figures/$$svg $(BOOK)/figures/$$svg || \
-	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.$$$$.part && mv -f $(BOOK)/$*.$$$$.part $(BOOK)/figures/$$svg; }; done
+	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.$$$$.part && mv -f $(BOOK)/$*.$$$$.part $(BOOK)/figures/$$svg; } || exit 1; done
 
 $(BOOK_PAGES:%=$(BOOK)/%.html): $(BOOK)/%.html: $(WEAVE)/%.json $(LUA_FORM) $(PAGE) $(LABELS) | $(BOOK_STYLE)
 	$(call say,PAGE,$@)

@@ -94,14 +94,17 @@ function common.fail_at(place, message, ...)
   if not errors:includes(line) then errors:insert(line) end
 end
 
--- The file appears whole: make reads the lists of dependencies while another make may write them.
+-- The file appears whole: make reads the lists of dependencies while another make may write them. Where the disk is full
+-- it may be close() that says so.
 function common.write(path, text)
   local part = path .. '.' .. common.part
   local file, reason = io.open(part, 'wb')
   if file then
-    file:write(text)
-    file:close()
-    file, reason = os.rename(part, path)
+    local written, why = file:write(text)
+    local closed, late = file:close()
+    file, reason = nil, why or late
+    if written and closed then file, reason = os.rename(part, path) end
+    if not file then os.remove(part) end
   end
   if not file then common.fail_at(path, '%s', reason) end
 end

@@ -8,7 +8,7 @@ from shutil import which
 from xml.etree import ElementTree
 
 from quest.learn.read import stale
-from tests.book.tree import PACKAGE, Done, Tree, epubcheck_finds_nothing
+from tests.book.tree import PACKAGE, PANDOC, Done, Tree, epubcheck_finds_nothing
 
 
 def succeeded(done: Done) -> str:
@@ -123,6 +123,29 @@ def test_failure_leaves_no_output_as_if_good(made: Tree) -> None:
     assert not list((made.path / "build").rglob("*.part"))
     made.replace("chapters/01-first.md", 'region="great"', 'region="greet"')
     succeeded(made.make("epub"))
+
+
+def test_a_figure_that_cannot_be_copied_stops_its_page(made: Tree) -> None:
+    """Else the page is there without it, newer than all it is made of, and never made again."""
+    figure = "figures/fork-latency.svg"
+    made.replace(f"build/{figure}", "</svg>", "<!-- anew --></svg>")
+    made.write("bin/cp", '#!/bin/sh\ncase $1 in *fork-latency*) exit 1 ;; esac\nexec /bin/cp "$@"\n').chmod(0o755)
+    assert made.make("book", PATH=f"{made.path}/bin:{os.environ['PATH']}").returncode != 0
+    succeeded(made.make("book"))
+    assert "anew" in made.read(f"build/book/{figure}")
+
+
+def test_what_a_filter_writes_is_whole_or_not_there(tree: Tree) -> None:
+    """A list of dependencies that ends in the middle would keep a page from being made again."""
+    tree.write("full/other", "")
+    (tree.path / "full/x.part").symlink_to("/dev/full")
+    tree.write(
+        "write.lua", "package.path = 'chapters/pandoc/?.lua;' .. package.path\nlocal common = require 'common'\n"
+        "function Pandoc(doc)\n  common.start(doc)\n  common.write('full/x', 'text')\n  common.stop_if_failed()\nend\n",
+    )  # fmt: skip
+    done = tree.run(PANDOC, "--lua-filter=write.lua", CHAPTER)
+    assert done.returncode != 0 and "full/x: " in done.stderr and "No space left on device" in done.stderr
+    assert os.listdir(tree.path / "full") == ["other"]
 
 
 # ---- what is skipped
