@@ -27,8 +27,8 @@ if (point_high > y_high) {
     do for [name in shown] {
         stats points(name) using (above = above + (column(metric) > y_high)) nooutput
     }
-    set label 1004 sprintf("%d of the dots, marked at the upper edge, lie higher: up to %.0f", \
-        above, point_high) at graph 1, graph 1 right offset 0, 0.5 font ",11" textcolor rgb faint
+    set label 1004 sprintf("%d of the dots, marked at the upper edge, lie higher: up to %s", \
+        above, number_text(point_high)) at graph 1, graph 1 right offset 0, 0.5 font ",11" textcolor rgb faint
 }
 
 eval y_title(y_text)

@@ -67,12 +67,11 @@ if (kind[1:4] eq "bars") {
         values[i] = STATS_max
         high = values[i] > high ? values[i] : high
     }
-    shown_as(v) = v < 10 ? sprintf("%.2g", v) : v < 10000 ? sprintf("%.0f", v) : gprintf("%.0s%c", v)
     do for [i=1:rows] {
         set label 100+i noenhanced label_of(kth(i)) at graph 0, first -i right \
             offset character -0.8, 0 textcolor rgb inks[kth(i)]
         if (i <= steps) {
-            set label 200+i noenhanced shown_as(values[i]) \
+            set label 200+i noenhanced number_text(values[i]) \
                 at first values[i], first -i left offset character 0.6, 0 textcolor rgb inks[kth(i)]
         }
     }

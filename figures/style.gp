@@ -106,6 +106,9 @@ compare(sign) = sprintf("set label 1005 noenhanced '%s: reference machine, %s' a
 thousands(high) = high >= 1000 ? floor(log10(high) / 3 + 1e-9) : 0
 tick_format(high) = high < 10000 ? "%.10g" : high / 1000.0**thousands(high) < 10 ? "%.1s%c" : "%.0s%c"
 
+# A number beside a bar or in a remark: two digits at least.
+number_text(v) = v < 10 ? sprintf("%.2g", v) : v < 10000 ? sprintf("%.0f", v) : gprintf(tick_format(v), v)
+
 # The y axis is named above it, where it can be read without tilting the head.
 y_title(text) = "set label 1002 \"" . text . "\" at graph 0, graph 1 left offset character -6, 1.4"
 

@@ -236,6 +236,19 @@ def test_no_two_ticks_of_a_linear_axis_are_alike(tmp_path: Path) -> None:
         assert len(TICK.findall(svg)) > 6 and not doubled_ticks(svg), high
 
 
+def test_a_number_in_words_has_two_digits() -> None:
+    """5.4 million are no 5M, and a tenth of a microsecond is not 0."""
+    texts = {0.123: "0.12", 7.0: "7", 7.26: "7.3", 123.4: "123", 9999.0: "9999", 12345.0: "12k", 1.5e6: "1.5M",
+             5.44e6: "5.4M", 34.4e6: "34M"}  # fmt: skip
+    named = r"^(?:thousands|tick_format|number_text)\(\w+\) = .*"
+    rules = re.findall(named, (ROOT / "figures/style.gp").read_text("utf8"), re.M)
+    script = "\n".join([*rules, *(f"print number_text({value})" for value in texts)])
+    done = subprocess.run(["gnuplot"], input=script, text=True, check=True, capture_output=True)
+    assert done.stderr.split() == list(texts.values())
+    for name in ("stage", "curves"):
+        assert "number_text(" in (ROOT / f"figures/{name}.gp").read_text("utf8")
+
+
 def test_what_failed_has_its_place(data: Path, tmp_path: Path) -> None:
     """A bar that is absent looks like a program that was not asked."""
     write(data, "peers-idle")
