@@ -72,6 +72,14 @@ unexport TMPDIR
 endif
 
 BUILD   := build
+# Of it `make clean` removes all, and of no folder find would take the tree. (A blank in its name makes words of it.)
+one_word = $(subst $(NOTHING) $(NOTHING),?,$(1))
+ifeq ($(strip $(BUILD)),)
+$(error BUILD= names no folder: leave it away)
+endif
+ifneq ($(or $(filter /,$(abspath $(BUILD))),$(filter $(call one_word,$(abspath $(BUILD)))/%,$(call one_word,$(CURDIR))/)),)
+$(error BUILD=$(BUILD) holds the tree itself: what is made needs a folder of its own)
+endif
 LDFLAGS :=
 DEPS    ?= ask
 RESULTS ?= here
@@ -295,7 +303,7 @@ RUNNABLE := 00-client constant $(SERVERS)
 # $(call program,NAME,example): the value of that setting, which is a program's name by now.
 program = $(or $(filter $($(1)),$(RUNNABLE)),$(error $(1)=$($(1)) $(if $($(1)),is no program of the series,is missing: make $@ $(2))))
 
-# The first source of a program is its own.
+# The first source of a program is its own. diff's status 141: its reader has seen enough (make diff | head).
 without_marks = sed -E '/^ *\/\* (end)?(region|solution): /d' $(firstword $($(1)_SRC)) > $(BUILD)/diff/$(1).c
 diff: from = $(call program,FROM,FROM=07 TO=09)
 diff: to = $(call program,TO,FROM=07 TO=09)
@@ -304,7 +312,7 @@ diff:
 	$(Q)$(call without_marks,$(from))
 	$(Q)$(call without_marks,$(to))
 	$(Q)diff -u --label $(from)/$(notdir $(firstword $($(from)_SRC))) --label $(to)/$(notdir $(firstword $($(to)_SRC))) \
-		$(BUILD)/diff/$(from).c $(BUILD)/diff/$(to).c || test $$? -eq 1
+		$(BUILD)/diff/$(from).c $(BUILD)/diff/$(to).c || case $$? in (1|141) ;; (*) exit 2;; esac
 
 amalgamate:
 	$(Q)mkdir -p $(BUILD)/single

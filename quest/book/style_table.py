@@ -10,6 +10,7 @@ from typing import NamedTuple
 from quest.book.outline import Outline, read_outlines
 from quest.book.style import COUNTS, Hit, counts_of, quantity
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 from quest.ground.places import BUILD
 
 TABLE = Path("chapters/style.tsv")
@@ -169,7 +170,7 @@ def show(settings: dict[str, str]) -> int:
     if write := settings.get("WRITE"):
         for page, name, have, most in raised(allowed, now):
             print(f"  {page}: {name} {'rises' if write == 'anew' else 'stays'}: {have}, {most} were allowed")
-        TABLE.write_text(text_of(now if write == "anew" else sunk(allowed, now)), encoding="utf-8")
+        write_whole(TABLE, text_of(now if write == "anew" else sunk(allowed, now)))
         return 0
     print("\n".join(printed(allowed, now)))
     return 0

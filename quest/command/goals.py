@@ -338,7 +338,7 @@ GOALS = (
 )  # fmt: skip
 
 BY_NAME = {goal.name: goal for goal in GOALS}
-#: Made by make from a list: a goal for each variant, for each system.
+#: Made by make from a list: a goal for each variant, for each system. One that is not in it make does not know.
 MADE = ("lint-", "cross-")
 #: Of every goal: how it is built and shown, and where things are.
 EVERYWHERE = {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from quest.command.goals import BY_NAME, EVERYWHERE, GOALS, GROUPS, Goal, Setting
 from quest.command.settings import Given
+from quest.ground.files import write_whole
 
 README = Path("README.md")
 BEGIN, END = "<!--goals-->\n", "<!--/goals-->\n"
@@ -89,7 +90,7 @@ def write_readme(_: Given) -> int:
     """Writes the table of goals into README.md."""
     text = README.read_text(encoding="utf-8")
     if (new := with_table(text)) != text:
-        README.write_text(new, encoding="utf-8")
+        write_whole(README, new)
     return 0
 
 

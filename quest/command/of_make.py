@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from quest.command import settings as given_settings
+from quest.command.goals import MADE, Goal
 from quest.learn.words import Wrong
 
 #: Words before a colon: what the makefiles have a rule for, without the table's goals too.
@@ -27,7 +28,7 @@ def settings(words: list[str]) -> int:
         names = given.pop("GOALS", "").split() or ["all"]
         goals, files = [], [name for name in names if "/" in name or "." in name]
         for goal in (name for name in names if name not in files):
-            goals.append(given_settings.goal_of(goal, targets))
+            goals.append(Goal(goal, "", "") if goal.startswith(MADE) else given_settings.goal_of(goal, targets))
         goal = names[0]
         settled = given_settings.checked(goals, given, others=bool(files))
     except Wrong as wrong:

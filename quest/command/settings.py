@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from quest.command.goals import BY_NAME, EVERYWHERE, FROM_ENVIRONMENT, MADE, Goal, Setting
+from quest.command.goals import BY_NAME, EVERYWHERE, FROM_ENVIRONMENT, Goal, Setting
 from quest.learn.words import Wrong, chosen, meant
 
 Given = dict[str, str]
@@ -25,7 +25,7 @@ def goal_of(name: str, also: Callable[[], Iterable[str]] = tuple) -> Goal:
     """The goal. Wrong, with what was meant, if there is none of that name; `also`: names of makefiles' own."""
     if name in BY_NAME:
         return BY_NAME[name]
-    if name.startswith(MADE) or name in also():
+    if name in also():
         return Goal(name, "", "")
     if "/" in name or "." in name:
         raise Wrong("there is no such file, and no rule that makes it")
@@ -88,6 +88,11 @@ def _of_chapter(slug: str) -> str:
 # ---- values --------------------------------------------------------------------------------------
 
 
+def _is_number(value: str) -> bool:
+    """Of no more digits than anything here can count to."""
+    return value.isascii() and value.isdigit() and len(value) <= 18
+
+
 def _value(setting: Setting, value: str) -> str:
     if not value:
         return value
@@ -101,10 +106,10 @@ def _value(setting: Setting, value: str) -> str:
         if value not in among:
             raise Wrong(f"{name}={value}: {name} is one of {', '.join(among)}")
     elif kind == "number":
-        if not (value.isascii() and value.isdigit()):
+        if not _is_number(value):
             raise Wrong(f"{name}={value}: a whole number")
     elif kind == "port":
-        if not (value.isascii() and value.isdigit() and int(value) < 1 << 16):
+        if not (_is_number(value) and int(value) < 1 << 16):
             raise Wrong(f"{name}={value}: a port is a number from 1 to 65535")
     elif kind in NAMED:
         known, what = NAMED[kind]

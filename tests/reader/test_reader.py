@@ -18,7 +18,8 @@ import pytest
 
 from quest.__main__ import main
 from quest.command.goals import GOALS
-from quest.learn import state
+from quest.ground.files import changed_ns
+from quest.learn import local, read, state
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -65,6 +66,11 @@ WRONG = {
     "run CH=01 PORT=99999": "make run: PORT=99999: a port is a number from 1 to 65535",
     "run CH=01 ADDR=room": "make run: ADDR=room: an address of this machine; 0.0.0.0: all it has",
     "run CH=01 ADDR=192.0.2.1": "make run: ADDR=192.0.2.1: this machine has no such address",
+    "-n clean BUILD=": "BUILD= names no folder: leave it away",  # it would remove the tree
+    "-n clean BUILD=.": "BUILD=. holds the tree itself: what is made needs a folder of its own",
+    "-n distclean BUILD=../..": r"BUILD=\.\./\.\. holds the tree itself: .*",
+    "lint-bok": r"make lint-bok: there is no such goal; did you mean lint-book\?; make help .*",
+    "cross-freebsd JOBS=1": r"make cross-freebsd: there is no such goal; make help .*",
     "tset": r"make tset: there is no such goal; did you mean test\?; make help says what there is",
     "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
     "predict CH=16": "make predict: there is no such goal; make help says what there is",
@@ -88,6 +94,12 @@ def test_a_wrong_command_line_is_answered_in_one_line(tmp_path: Path, line: str)
     assert (status, out, len(said)) == (2, "", 1), said
     text = re.sub(r"^\S+:\d+: \*\*\* |\.  Stop\.$", "", said[0])
     assert re.fullmatch(WRONG[line], text), text
+
+
+def test_a_number_of_more_digits_than_python_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["my", f"HINT={'1' * 5000}"], ["run", "CH=01", f"PORT={'9' * 5000}"]):
+        assert main(words) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_measurement_builds_what_it_starts_and_no_more(tmp_path: Path) -> None:
@@ -114,6 +126,20 @@ def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert done.stdout.splitlines()[1].startswith("-> 00-client")
+
+
+def test_a_reader_who_has_gone_is_no_error(tmp_path: Path) -> None:
+    """Of what make starts beside our goals, too."""
+    ours = "from quest.ground.entry import run_main\nrun_main(lambda _: print('x' * 100_000) or 0)"
+    for command in ("make --no-print-directory diff FROM=07 TO=13", f'{sys.executable} -c "{ours}"'):
+        done = subprocess.run(
+            f"{{ {command}; echo $? >&2; }} | true", shell=True, cwd=TREE, env=environment(tmp_path),
+            stderr=subprocess.PIPE, text=True, check=True, executable="/bin/sh",
+        )  # fmt: skip
+        assert done.stderr == "0\n", command
+    for path in TREE.glob("quest/book/**/*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert ('if __name__ == "__main__":\n    run_main(main)\n' in text) == ("__main__" in text), path
 
 
 def test_help_is_short_and_whole_when_asked(tmp_path: Path) -> None:
@@ -234,6 +260,14 @@ def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPa
     assert {"build/bin/constant", "build/bin/00-client"} <= set(asked[0])
 
 
+def test_without_a_plain_text_there_is_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from quest.learn.run import site
+
+    monkeypatch.chdir(TREE)
+    monkeypatch.setattr("shutil.which", lambda _: "/bin/false")  # as pandoc where the disk is full
+    assert (site(tmp_path, "01-iterative") / "chapter.txt").read_text(encoding="utf-8").startswith("---")
+
+
 # ---- the path ------------------------------------------------------------------------------------
 
 
@@ -257,6 +291,9 @@ def test_next_names_a_step_and_done_ticks_it(
     assert re.search(r"^   09-epoll .*\[x\] read", told("path"), re.M)
     (tmp_path / "00-client").mkdir()
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
+    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 1e999, "stage": [[]]}', encoding="utf-8")
+    assert "0 of 20 so far; the task" in told("next")
+    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
     task = "2 of 20 so far; the task: labs/00-client/task.md"
     assert f"now: make check CH=00-client ({task})" in told("next")
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2, "stage": 2}', encoding="utf-8")
@@ -268,7 +305,17 @@ def test_next_names_a_step_and_done_ticks_it(
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "path.json: "), ('{"version": 99}', "version 99"), ("[]", "not what we wrote")],
+    [
+        ("{", "path.json: "),
+        pytest.param("[" * 100_000, "path.json: ", id="deep"),
+        ('{"version": 99}', "version 99"),
+        ("[]", "not what we wrote"),
+        ('{"version": null}', "not what we wrote"),
+        ('{"done": {"01-iterative": "run"}}', "not what we wrote"),
+        ('{"done": {"01-iterative": {"run": 5}}}', "not what we wrote"),
+        ('{"guesses": {"01-iterative": {"drawn-0": [1]}}}', "not what we wrote"),
+        ('{"guesses": {"01-iterative": {"drawn-0": {"y": ["nan"]}}}}', "not what we wrote"),
+    ],
 )
 def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "path.json").write_text(text, encoding="utf-8")
@@ -339,7 +386,52 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
 
 
 def test_what_cannot_be_kept_is_said_and_not_done(tmp_path: Path) -> None:
+    """In the terminal, and to the page."""
     (tmp_path / "file").touch()
     status, out, err = make(tmp_path / "file/work", "done")
     assert (status, out) == (2, "")
     assert "what you have done is not kept" in err
+    book = tmp_path / "build/book"
+    book.mkdir(parents=True)
+    for name in ("index.html", "whole"):
+        (book / name).touch()
+    words = (f"BUILD={tmp_path / 'build'}", "PORT=8360")
+    with running(tmp_path / "file/work", *words, goal="read", until="stop") as (said, process):
+        for place, body in (("done/09-epoll/read", b""), ("guess/09-epoll/0", b'{"y": [1]}')):
+            url = f"http://{said.split('/')[2]}/{place}"
+            tick = urllib.request.Request(url, body, {"X-Reader": "1"}, method="POST")
+            with pytest.raises(urllib.error.HTTPError, match="507"):
+                urllib.request.urlopen(tick, timeout=10)
+        process.terminate()
+        assert process.communicate(timeout=20)[1].count("what you have done is not kept") >= 2
+
+
+def test_the_port_is_taken_when_it_is_listened_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a minute before, while the book is made: another may have it by then."""
+    (tmp_path / "build/book").mkdir(parents=True)
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    taken.close()
+
+    def made() -> bool:
+        nonlocal taken
+        taken = socket.create_server(("127.0.0.1", port))
+        (tmp_path / "build/book/index.html").touch()
+        return True
+
+    listening: list[int] = []
+    monkeypatch.setattr(read, "make_book", made)
+    monkeypatch.setattr(local.Server, "serve_forever", lambda server: listening.append(server.server_address[1]))
+    monkeypatch.chdir(TREE)
+    given = {"PORT": str(port), "BUILD": str(tmp_path / "build"), "WORK": str(tmp_path / "work")}
+    assert read.serve_book(given) == 0
+    taken.close()
+    assert listening and listening[0] != port
+
+
+def test_a_file_that_has_just_gone_has_no_date(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "folder").mkdir()
+    assert changed_ns(tmp_path / "gone") == changed_ns(tmp_path / "folder") == 0
+    (tmp_path / "4913").touch()  # as an editor writes one, to see whether it may
+    assert changed_ns(tmp_path / "4913") > 0
