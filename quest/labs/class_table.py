@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -344,7 +344,8 @@ class _Class:
             for name in again:
                 if name in self.before and self.before[name].state == BY_HAND:
                     raise LabError(f"{table}: the line of {name} is {BY_HAND}; empty its state, and it is graded again")
-        self.lock, self.ended = threading.Lock(), threading.Event()
+        self.lock, self.ended = threading.Lock(), False
+        self.at_work = 0  #: submissions that are being graded; under the lock, as is `ended`
         self.not_here: list[str] = []  #: why, of each submission that gets no line
         self.settled = 0  #: lines that were not graded now
         #: whether lines are written one by one, so that a run that is ended loses none
@@ -426,12 +427,18 @@ class _Class:
 
     def _one(self, one: intake.Submission) -> bool:
         """Whether it has a final grade."""
-        if self.ended.is_set():
-            return False
-        row = self._row_whatever_happens(one)
-        if self.ended.is_set():
-            return False
         with self.lock:
+            if self.ended:
+                return False
+            self.at_work += 1
+        try:
+            row = self._row_whatever_happens(one)
+        finally:
+            with self.lock:
+                self.at_work -= 1
+        with self.lock:
+            if self.ended:
+                return False
             if row.state == NOT_HERE:
                 self.not_here.append(row.failed)
                 say(foreign.line(f"  {one.name:<24} {row.failed}"))
@@ -453,14 +460,12 @@ class _Class:
 
     def grade(self, jobs: int) -> int:
         """Writes the whole table; how many have no final grade."""
-        gradings: list[Future[bool]] = []
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                gradings += (pool.submit(self._one, one) for one in self.submissions)
+                gradings = [pool.submit(self._one, one) for one in self.submissions]
                 missing = sum(not grading.result() for grading in gradings)
             except BaseException:  # a signal has ended us, or the table cannot be written
-                self.ended.set()
-                _end_children(gradings)
+                self._end_children()
                 raise
         self.kind.finish(self.rows)
         lost = {} if self.again is None else {name: row for name, row in self.before.items() if name not in self.rows}
@@ -474,15 +479,18 @@ class _Class:
         self.about.tell()
         return missing
 
-
-def _end_children(gradings: Sequence[Future[bool]]) -> None:
-    """SIGTERM for each process that grades, also for one that only now begins; returns when all
-    threads have done. A second signal would end a grading's own clearing up."""
-    signalled: set[int] = set()
-    while not all(grading.done() for grading in gradings):
-        new = set(proc.children(os.getpid())) - signalled
-        signalled |= new
-        for pid in new:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-        time.sleep(0.1)
+    def _end_children(self) -> None:
+        """SIGTERM for each process that grades, also for one that only now begins; returns when nobody
+        grades. What is at work is counted by those who do it: a signal may come while submit() has begun
+        a grading and has not yet returned it. A second signal would end a grading's own clearing up.
+        """
+        with self.lock:
+            self.ended = True
+        signalled: set[int] = set()
+        while self.at_work:
+            new = set(proc.children(os.getpid())) - signalled
+            signalled |= new
+            for pid in new:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+            time.sleep(0.1)

@@ -3,14 +3,17 @@ another grading, and in the table of a class.
 """
 
 import os
+import signal
 import subprocess
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from quest.ground.errors import Stopped
 from quest.ground.files import locked
 from quest.labs import class_table, cli, commands, files, intake, work
 from quest.labs import lab as labs
@@ -206,9 +209,7 @@ def test_what_cannot_be_written(place: Place, mine: Path) -> None:
     assert "server.c: Not a directory; another place: WORK=" in said
 
 
-def test_a_starter_is_there_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_starter_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, text: str) -> None:
         if path.exists() or path.name == "shared.c":
             raise OSError(28, "No space left on device")
@@ -286,6 +287,30 @@ def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
         class_table.grade_all(tmp_path / "class", table, kind, jobs=2)
     assert time.monotonic() - began < 30
     assert table.read_text() == "name\n"
+
+
+def test_a_signal_while_a_grading_is_handed_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has begun, and submit() has not returned it."""
+    at_work, began = threading.Event(), time.monotonic()
+
+    class Signalled(ThreadPoolExecutor):
+        def submit(self, *work: Any, **more: Any) -> Future[Any]:
+            super().submit(*work, **more)
+            at_work.wait()
+            raise Stopped(signal.SIGTERM)
+
+    def grade(_one: intake.Submission, _folder: Path) -> Grade:
+        at_work.set()
+        subprocess.run(["sleep", "60"], check=False)
+        return Grade(class_table.GRADED)
+
+    write(tmp_path / "class/ada", {"server.c": ""})
+    monkeypatch.setattr(class_table, "ThreadPoolExecutor", Signalled)
+    with pytest.raises(Stopped):
+        class_table.grade_all(
+            tmp_path / "class", tmp_path / "grades.csv", Kind(["server.c"], "02-fork", 20, [], "", "", grade)
+        )
+    assert time.monotonic() - began < 30
 
 
 def test_a_table_of_somebody_elses_is_left_alone(place: Place) -> None:
