@@ -125,9 +125,8 @@ def test_the_calls_of_a_request(traced: Traced) -> None:
     one = rf"{wait} recvfrom openat2 \w*stat\w* pread64 sendto close recvfrom "
     three = re.compile(f"(?:{one}){{3}}")
 
-    def three_in_a_row() -> (
-        bool
-    ):  # where others run, a request is there before the server looks again, and it need not wait
+    def three_in_a_row() -> bool:
+        """Where others run, a request is there before the server looks again, and it need not wait."""
         for _ in range(5):
             assert c.ask().body == HELLO
             time.sleep(0.01)
