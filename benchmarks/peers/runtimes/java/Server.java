@@ -53,7 +53,7 @@ public class Server {
         try (var executor = Executors.newThreadPerTaskExecutor(threads.factory())) {
             for (;;) {
                 Socket socket = listener.accept();
-                executor.submit(() -> serve(socket, Path.of(args[2])));
+                executor.execute(() -> serve(socket, Path.of(args[2])));
             }
         }
     }

@@ -20,11 +20,11 @@ function reply(res, status, body) {
 }
 
 const server = http.createServer((req, res) => {
-  const [, what, name] = req.url.split("/");
-  const file = path.join(folder, what, path.basename(name ?? ""));
+  const [, what = "", name = ""] = req.url.split("/"); // OPTIONS * has none
+  const file = path.join(folder, what, path.basename(name));
 
   if (what === "fib") {
-    reply(res, 200, String(fib(Number(name))));
+    reply(res, 200, String(fib(Number(name) || 0)));
   } else if (what === "file") {
     fs.stat(file, (err, stats) => {
       if (err) return reply(res, 404, "");
@@ -42,5 +42,5 @@ const server = http.createServer((req, res) => {
   }
 });
 
-server.keepAliveTimeout = 60_000; // milliseconds; its default, 5 s, ends what others keep
+server.keepAliveTimeout = 60_000; // milliseconds; the default of many versions, 5 s, ends what others keep
 server.listen({ port: Number(port), host: "127.0.0.1", backlog: 1024 });
