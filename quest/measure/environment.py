@@ -113,7 +113,7 @@ OF_THE_RUN = (
     "cflags",
 )
 #: A set that was stopped may go on only where these are still the same.
-OF_THE_SET = ("kernel", "cpu", "cores", "pin", "network", "libc", "client")
+OF_THE_SET = ("kernel", "cpu", "cores", "pin", "network", "libc", "client", "peers")
 
 
 def collect(
@@ -258,19 +258,24 @@ def steal_share() -> float | None:
     return int(fields[7]) / total if len(fields) == 8 and total else None
 
 
-PRINT_VERSION_FOR_V = ("nginx", "lighttpd", "apache2", "h2o", "wrk")  # the others for --version
+#: The others print it for --version.
+PRINT_VERSION_FOR = {**dict.fromkeys(("nginx", "lighttpd", "apache2", "h2o", "wrk"), "-v"), "go": "version"}
 WITHOUT_VERSION = ("inetd", "tcpserver", "tcpsvd", "xinetd")  # that of their Debian package is told
 
 
 def version(program: str) -> str:
-    """What a program says when asked for its version; "" if it is not installed."""
+    """What a program says when asked for its version; "" if it is not installed. One that we have compiled has that of
+    its compiler, whose name it has: {build}/runtimes/go.
+    """
+    if program.startswith("{build}/"):
+        program = Path(program).name
     path = which(program)
     if not path:
         return ""
     if program in WITHOUT_VERSION:
         show = "--showformat=${Package} ${Version}\\n"
         return first_line(["dpkg-query", "--show", show, PACKAGES.get(program, program)])
-    return first_line([path, "-v" if program in PRINT_VERSION_FOR_V else "--version"])
+    return first_line([path, PRINT_VERSION_FOR.get(program, "--version")])
 
 
 # ---- an environment in a few words ---------------------------------------------------------------

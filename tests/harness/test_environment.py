@@ -104,13 +104,14 @@ def test_what_cannot_be_one_set() -> None:
 
 def test_versions_of_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As each wants to be asked; of those that do not tell, the package's."""
-    for name in ("nginx", "python9", "dpkg-query", "tcpserver"):
+    for name in ("nginx", "python9", "go", "dpkg-query", "tcpserver"):
         path = tmp_path / name
         path.write_text(f'#!/bin/sh\necho "{name} got $*" >&2\necho more\n', encoding="ascii")
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert environment.version("nginx") == "nginx got -v"
     assert environment.version("python9") == "python9 got --version"
+    assert environment.version("{build}/runtimes/go") == "go got version", "of the compiler, not of our program"
     (tmp_path / "dpkg-query").write_text('#!/bin/sh\necho "of $3"\n', encoding="ascii")
     assert environment.version("tcpserver") == "of ucspi-tcp"
     assert environment.version("no-such-program") == ""
