@@ -32,9 +32,10 @@ $(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
 
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
 # settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
-# Their names, and those of the goals, are read from the table of goals: Setting("NAME", name="NAME", Goal("name".
+# Their names, and those of the goals, are read from the table of goals: Setting("NAME", name="NAME", Goal("name". Here are those
+# that go with any goal: of some CI tells its make, and they are in the environment of all that this starts.
 TABLE    := quest/command/goals.py
-SETTINGS := LOGS $(filter-out CLIENT SERVER MANY,$(shell awk -F'"' \
+SETTINGS := LOGS LINT PYTEST_ARGS TEST_JOBS V WERROR $(filter-out CLIENT SERVER MANY,$(shell awk -F'"' \
 	'{for (i = 1; i < NF; i++) if ($$i ~ /(Setting.|name=)$$/ && $$(i + 1) ~ /^[A-Z_]+$$/) print $$(i + 1)}' $(TABLE)))
 $(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 

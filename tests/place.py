@@ -1,5 +1,6 @@
 """What a place must give before a test run there means anything: processes, a folder in which
 programs may run, room. Where it does not, hundreds of tests would fail and none would say why.
+And the environment of a make that a test starts.
 """
 
 import os
@@ -9,6 +10,13 @@ from pathlib import Path
 
 PROCESSES = 256  # and threads, beside those there are: eight tests at once, each with a server's
 ROOM_MIB = {"temporary files": 64, "programs": 16}
+
+
+def without_outer_make() -> dict[str, str]:
+    """Our environment, without what the make that has started the tests tells those that it starts: its options, its
+    settings and its job server.
+    """
+    return {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
 
 
 def lacking(build: Path) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from quest.book import tables
 from quest.ground.entry import run_to_status
+from tests.place import without_outer_make
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
@@ -92,9 +93,8 @@ class Tree:
 
     def run(self, *command: str, **environment: str) -> Done:
         # The outer make must not hand its flags and job server to the one under test.
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         return subprocess.run(
-            command, cwd=self.path, env={**inherited, "PYTHONPATH": str(ROOT), **environment},
+            command, cwd=self.path, env={**without_outer_make(), "PYTHONPATH": str(ROOT), **environment},
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 

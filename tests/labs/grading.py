@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 from quest.labs import class_table, work
 from quest.labs.lab import Lab
 from tests.conformance import proc
+from tests.place import without_outer_make
 
 TREE = Path(__file__).resolve().parents[2]
 #: far above what any grading takes; a grading that hangs is a failure of the test
@@ -63,12 +63,11 @@ class Place:
         return write(self.top / "hand-in", {"server.c": text})
 
     def how(self, *words: str, **environment: str) -> dict[str, Any]:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         folders = [f"WORK={self.work}", f"BUILD={self.build}", f"LOGS={self.logs}"]
         return {
             "args": ["make", "-s", f"PYTHON={sys.executable}", *folders, *words],
             "cwd": TREE,
-            "env": {**inherited, "TMPDIR": str(self.temporary), **environment},
+            "env": {**without_outer_make(), "TMPDIR": str(self.temporary), **environment},
             "stdin": subprocess.DEVNULL,
             "text": True,
         }

@@ -25,6 +25,7 @@ from tests.conformance import proc
 from tests.conformance.process import Unprivileged
 from tests.labs import my_matrix
 from tests.labs.my_matrix import MARKS, SERVERS, binary, judged
+from tests.place import without_outer_make
 
 TREE = Path(__file__).resolve().parents[2]
 FAULTY = Path(__file__).with_name("faulty.py")
@@ -140,7 +141,12 @@ def apply(folder: Path, stage: str, build: bool = True) -> None:
     """A stage's patch."""
     subprocess.run(["patch", "-s", "-p1"], cwd=folder, input=STEPS[stage], text=True, check=True)
     if build:
-        subprocess.run(["make", "-s", "-C", folder], check=True)
+        make(folder)
+
+
+def make(folder: Path) -> None:
+    """The learner's own makefile."""
+    subprocess.run(["make", "-s", "-C", folder], env=without_outer_make(), check=True)
 
 
 #: The server after the last stage, with one mistake: what it says, what it then says, the stage that fails, and a word
@@ -181,7 +187,7 @@ def test_a_mistake_in_c_fails_its_stage(tmp_path: Path, fault: str) -> None:
     source = tmp_path / "my/server.c"
     assert old in source.read_text()
     source.write_text(source.read_text().replace(old, new))
-    subprocess.run(["make", "-s", "-C", tmp_path / "my"], check=True)
+    make(tmp_path / "my")
     found = word_on(tmp_path / "my", at)
     assert found.how == FAILED
     assert word in found.why, found.why

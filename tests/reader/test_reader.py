@@ -33,7 +33,7 @@ def environment(work: Path) -> dict[str, str]:
 def make(work: Path, *words: str, cwd: Path = TREE, **more: str) -> tuple[int, str, str]:
     done = subprocess.run(
         ["make", "--no-print-directory", *words], cwd=cwd, env=environment(work) | more, text=True,
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 

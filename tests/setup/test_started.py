@@ -19,6 +19,7 @@ import pytest
 
 from quest.command import of_make
 from quest.command.goals import FROM_ENVIRONMENT, GOALS
+from tests.place import without_outer_make
 
 TREE = Path(__file__).resolve().parents[2]
 NONE = "/nonexistent"
@@ -57,7 +58,10 @@ SETTINGS = {
     "GOAL": "x", "A": "x", "B": "x", "OS": "x", "LOGS": NONE, "MAKEFILES": NONE,
     "MAKELEVEL": "7", "GNUMAKEFLAGS": "-w", "CFLAGS": "-x", "CPPFLAGS": "-x", "LDFLAGS": "-x",
     "ARFLAGS": "-x", "SHELL": NONE, "MFLAGS": "-x", "Q": "false", "BUILD": NONE,
+    "PYTEST_ARGS": "--x", "TEST_JOBS": "x", "V": "1", "LINT": "x", "WERROR": "-x",
 }  # fmt: skip
+#: Of the settings that go with any goal those that come from the command line, too.
+OF_ANY_GOAL = {"LOGS", "PYTEST_ARGS", "TEST_JOBS", "V", "LINT", "WERROR"}
 
 EVERYTHING = {**PYTHON, **SHELL_AND_GIT, **TERMINAL, **SETTINGS, "LC_ALL": "C"}
 
@@ -72,7 +76,7 @@ def start(place: Path, *words: str, change: Mapping[str, str | None] | None = No
     return subprocess.run(
         ["make", "--no-print-directory", *words, *where], cwd=TREE, env=environment,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        timeout=120, **more,
+        timeout=600, **more,
     )  # fmt: skip
 
 
@@ -139,16 +143,19 @@ def test_what_make_alone_refuses_is_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2 and says in complaint(done), words
 
 
-def of_make_itself(name: str) -> set[str]:
-    """The words of a variable of the Makefile."""
-    words = ["make", "-s", "--eval", f"shown: ; @echo $({name})", "shown"]
-    return set(subprocess.run(words, cwd=TREE, capture_output=True, text=True, check=True).stdout.split())
+def of_make_itself(name: str, **environment: str) -> set[str]:
+    """The words of a variable of the Makefile, or of what one of make's functions gives."""
+    words, env = ["make", "-s", "--eval", f"shown: ; @echo $({name})", "shown"], without_outer_make() | environment
+    return set(subprocess.run(words, cwd=TREE, env=env, capture_output=True, text=True, check=True).stdout.split())
 
 
 def test_every_setting_comes_from_the_command_line() -> None:
     """But for those that are documented as the environment's. make reads their names from the table."""
     taken = {setting.name for goal in GOALS for setting in goal.settings}
-    assert of_make_itself("SETTINGS") == (taken | {"LOGS"}) - set(FROM_ENVIRONMENT)
+    names = (taken | OF_ANY_GOAL) - set(FROM_ENVIRONMENT)
+    assert of_make_itself("SETTINGS") == names
+    taken_over = "foreach name,$(SETTINGS),$(if $(filter of-another,$(value $(name))),$(name))"
+    assert of_make_itself(taken_over, **dict.fromkeys(names, "of-another")) == set()
 
 
 def test_the_table_of_goals_and_the_makefiles_agree() -> None:
