@@ -174,8 +174,10 @@ def test_bytes_nobody_asked_for_are_reported() -> None:
     assert result["connections"]["unsolicited"] == 1, "the last one is left at the end"
 
 
+@pytest.mark.long
 def test_a_close_that_never_comes_is_reported() -> None:
-    _, result = measure_on(one_reply(OK_CLOSE, then=hold), "-n 3 -t 0.2")
+    """The limit is that of the replies, too, which have to be in time on a busy machine."""
+    _, result = measure_on(one_reply(OK_CLOSE, then=hold), "-n 3 -t 2")
     assert result["good"] == 3
     assert result["connections"]["not_closed"] == 2
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -103,11 +104,15 @@ def test_each_way_to_find_a_file(full: Micro, way: str) -> None:
 
 @pytest.mark.parametrize("state", ["cold", "listed", "walked"])
 def test_what_was_forgotten_takes_longer(full: Micro, state: str) -> None:
-    """A wide ratio within one run: a file that was never read comes from the disk."""
+    """A wide ratio within one run: a file that was never read comes from the disk. Medians: in a sum one close() that
+    another program has interrupted may weigh more than all others.
+    """
     found = visits(full, f"stat-cost -n 2000 serve ext4 {state}")
-    close_ns = sum([row["close_ns"] for row in found])
-    assert sum([row["read_ns"] for row in found]) > 4 * close_ns
-    assert state != "cold" or sum([row["stat_ns"] for row in found]) > 4 * close_ns
+    stat_ns, read_ns, close_ns = (
+        statistics.median([row[f"{call}_ns"] for row in found]) for call in ("stat", "read", "close")
+    )
+    assert read_ns > 4 * close_ns
+    assert state != "cold" or stat_ns > 4 * close_ns
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", *FORGETTABLE])

@@ -1,5 +1,6 @@
 """Processes, their memory and their turns: what is measured is what was made."""
 
+import math
 import os
 import platform
 import statistics
@@ -11,6 +12,9 @@ import pytest
 from tests.micro.micro_support import SANITIZED, UNSUPPORTED, Micro, Rows, one_line, table
 
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+ROUNDS = 20  #: at most, of what another program may disturb
+#: ways to wait for a connection: by which it wakes all, and by which it wakes one
+HERDS, SINGLE = ("poll", "epoll"), ("accept", "exclusive", "reuseport")
 
 
 @pytest.fixture
@@ -27,9 +31,18 @@ def test_clock_costs_less_than_a_fork(micro: Micro) -> None:
 
 
 def test_each_operation_of_lmbench(micro: Micro) -> None:
-    ways = ("fork", f"exec {micro.folder}/nothing", "select", "mmap @", "connect")
-    found = {way[:4]: min(micro.column("op_ns", f"as-lmbench -n 3 {way}")) for way in ways}
-    assert found["sele"] < found["fork"] < found["exec"]
+    """The least of several rounds: beside others a batch may take twice as long. Far apart, so that one operation under
+    the names of two is not taken for two.
+    """
+    for way in ("mmap @", "connect"):
+        assert min(micro.column("op_ns", f"as-lmbench -n 3 {way}")) > 0
+    least = dict.fromkeys(("select", "fork", f"exec {micro.folder}/nothing"), math.inf)
+    for _ in range(ROUNDS):
+        least = {way: min(ns, *micro.column("op_ns", f"as-lmbench -n 3 {way}")) for way, ns in least.items()}
+        select_ns, fork_ns, exec_ns = least.values()
+        if 2 * select_ns < fork_ns < exec_ns / 1.2:
+            break
+    assert 2 * select_ns < fork_ns < exec_ns / 1.2, least
     assert micro.complaint("as-lmbench exec /nowhere") == "a child failed"
 
 
@@ -219,15 +232,24 @@ def test_ticks_counts_what_it_makes_itself(micro: Micro) -> None:
     assert sum([row["busy_ticks"] for row in rows]) > 0
 
 
-def test_one_connection_wakes_one_or_all(micro: Micro) -> None:
-    """Far apart: a busy machine may wake some twice, or be late to wake all of them."""
+def woken_by_one(micro: Micro) -> dict[str, float]:
+    """Way to wait -> how many of twelve processes one connection wakes."""
     woken = {}
-    for way in ("accept", "poll", "epoll", "exclusive", "reuseport"):
+    for way in (*HERDS, *SINGLE):
         command = f"prefork-herd -n 12 -c 20 {way}"
         [row] = micro.rows(command, may_lack=micro.variant == "diet")
         assert (row["processes"], row["connect_ns"] > 1000) == (12, True)
         woken[way] = row["wakeups"]
-    herds = [woken.pop("poll"), woken.pop("epoll")]
-    assert max(herds) < 16, herds
-    assert min(woken.values()) >= 1, woken
-    assert 2 * max(woken.values()) < min(herds), (woken, herds)
+    return woken
+
+
+def test_one_connection_wakes_one_or_all(micro: Micro) -> None:
+    """Far apart: a busy machine may wake some twice, or be late to wake all of them. And whoever is late to sleep again
+    takes two connections for one wake-up.
+    """
+    for _ in range(5):
+        woken = woken_by_one(micro)
+        herds, single = ([woken[way] for way in ways] for ways in (HERDS, SINGLE))
+        if max(herds) < 16 and min(single) >= 0.9 and 2 * max(single) < min(herds):
+            return
+    pytest.fail(str(woken))
