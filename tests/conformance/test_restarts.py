@@ -7,6 +7,8 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,13 @@ def downloads(server: Server, number: int) -> list[Connection]:
     """Of a file that does not fit into the buffers, each at the end of its head."""
     last = ("/big.bin", "Connection: close")
     return [server.download(*last, window=65536) for _ in range(number)]
+
+
+def all_finish(server: Server, clients: Sequence[Connection], content: bytes, signalled: float) -> bool:
+    """Whether each gets the whole file, all at the same time: the 5 s of a server that stops are for all of them."""
+    with ThreadPoolExecutor(len(clients)) as pool:
+        found = pool.map(lambda c: server.finishes(c, len(content), signalled), clients)
+        return all(body == content for body in found)
 
 
 @contract("concurrency", "address")
@@ -94,18 +103,20 @@ def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
     server = start("-w", "2", env=tracing.ENV)  # LeakSanitizer needs descriptors, too
     hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (6, hard))
+    began, served = time.monotonic(), 0
     os.kill(server.children()[0], signal.SIGKILL)
     queued = server.crowd(20, LAST)
     assert wait_until(lambda: "Too many" in server.stderr(), server.patience.limit)
     assert wait_until(lambda: len(server.children()) == 1, server.patience.limit)
     time.sleep(0.1)  # until the master has heard of its end
-    for _ in range(40):
+    while served < 40 and server.stderr().count("Too many") == 1:  # the second time comes two seconds later
         assert server.serves()
-    assert server.stderr().count("Too many") == 1
+        served += 1
+    assert served >= 8  # half of them would have come to the socket that nobody serves
     for c in queued:
         reply = c.read_all()
         assert reply.endswith(HELLO) or str(c.ended).startswith("reset"), c.transcript()
-    assert len(server.stderr().splitlines()) <= 1 + 2 * 3
+    assert len(server.stderr().splitlines()) <= 1 + 2 * (1 + time.monotonic() - began)
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
     server.is_back_with(2)
     for _ in range(40):
@@ -274,10 +285,11 @@ def test_downloads_are_finished_while_other_workers_end(start: Start, docroot: S
     """The idle ones at once, the others one by one: to hear of each is no time gone by."""
     server = start("-w", "64")
     content = (docroot.root / "big.bin").read_bytes()
-    busy = downloads(server, 4)  # in 5 s, on a busy machine, too
+    busy = downloads(server, 4)
+    signalled = time.monotonic()
     server.signal(signal.SIGTERM)
+    assert all_finish(server, busy, content, signalled)
     for c in busy:
-        assert c.read_exactly(len(content)) == content
         c.expect_end()
     assert server.wait() == 0
 
@@ -317,11 +329,11 @@ def test_stopping_after_a_restart(start: Start, docroot: Site) -> None:
     busy = downloads(server, 1)
     restart(server)
     busy += downloads(server, 1)
+    signalled = time.monotonic()
     server.signal(signal.SIGTERM)
     kept.expect_end()
     assert wait_until(lambda: len(server.children()) <= len(busy), server.patience.limit)
-    for c in busy:
-        assert c.read_exactly(len(content)) == content
+    assert all_finish(server, busy, content, signalled)
     began = time.monotonic()
     assert server.wait() == 0
     assert time.monotonic() - began < STOP_GRACE / 2 * server.patience.factor
