@@ -48,7 +48,7 @@ def test_keep_alive(server: Server) -> None:
 
 @contract("keep-alive", "head")
 def test_a_head_alone_does_not_wait_for_a_body(server: Server) -> None:
-    """Whoever told the kernel that more would follow has its reply held back for 200 ms."""
+    """Whoever told the kernel that more would follow has its reply held back for 200 ms. Others may be late, too."""
     with server.connect() as c:
 
         def soonest(method: str) -> float:
@@ -59,7 +59,7 @@ def test_a_head_alone_does_not_wait_for_a_body(server: Server) -> None:
                 waits.append(time.monotonic() - begin)
             return min(waits)
 
-        assert soonest("HEAD") < 50 * soonest("GET")
+        assert soonest("HEAD") < max(0.15, 50 * soonest("GET"))
 
 
 @contract("pipelining", "head", of="serving")

@@ -26,6 +26,7 @@ CALLS = "%network,%desc,%file"
 MEMORY = {"mmap", "mmap2", "io_uring_enter"}
 #: more than one wait brings to an end, and more than there are pieces to send from
 MANY = 700
+FULL_STEP_S = 1.0  #: after which the slowest reply of a full server may have to leave (FULL_STEP_MS)
 
 
 @contract("mechanism", "concurrency")
@@ -105,31 +106,42 @@ def test_no_send_may_wait(target: Target, start: Start, tmp_path: Path) -> None:
     assert all(flag & socket.MSG_DONTWAIT for flag in flags)
 
 
-@contract("emfile", "survives", "concurrency")
-def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> None:
-    """All places are being answered: who is pending stays so, and nobody tries again and again."""
+def a_guest_stays_pending(traced: Traced) -> bool:
+    """Whether it was seen that he does, without a call for him; False if it took longer than a reply may be slow."""
     places = 12
     limit = ["/usr/bin/prlimit", f"--nofile={places}:40"]
     server, trace = traced("io_uring_enter", wrapper=limit)
     kept = server.crowd(places, receive_buffer=4096)
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
     subprocess.run(["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True)
+    began = time.monotonic()
     for c in kept:
         c.send(request("/big.bin"))
+    for c in kept:
         assert c.read_head().status == 200
-    # Of a full server the slowest reply leaves after a second (FULL_STEP_MS): both looks are over before, however
-    # patient a busy machine makes the others.
-    silence = min(server.patience.silence, 0.3)
     with server.connect() as guest:
         guest.send(LAST)
-        assert guest.hears_nothing(silence)  # meanwhile all sockets have filled
+        silence = min(0.3, (began + FULL_STEP_S - time.monotonic()) / 2 - 0.05)
+        if silence < 0.1:
+            return False
+        quiet = [guest.hears_nothing(silence)]  # meanwhile all sockets have filled
         before = len(trace.calls())
-        assert guest.hears_nothing(silence)
-        assert len(trace.calls()) - before <= 10 + 20 * silence
+        quiet.append(guest.hears_nothing(silence))
+        calls = len(trace.calls()) - before
+        if time.monotonic() - began >= FULL_STEP_S:
+            return False
+        assert all(quiet)
+        assert calls <= 10 + 20 * silence
         kept[1].close()
         assert guest.read_reply().body == HELLO
-    for c in kept:
-        c.close()
+    return True
+
+
+@contract("emfile", "survives", "concurrency")
+def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> None:
+    """All places are being answered: who is pending stays so, and nobody tries again and again."""
+    if not any(a_guest_stays_pending(traced) for _ in range(5)):
+        pytest.skip("so busy a machine that the slowest reply may have to leave before anything is seen")
 
 
 @contract("emfile", "survives", "concurrency")

@@ -2,6 +2,7 @@
 come and go: test_restarts.py.
 """
 
+import itertools
 import os
 import resource
 import tempfile
@@ -53,15 +54,19 @@ def test_a_kept_file_costs_two_calls(traced: Traced, old_site: Site) -> None:
     """recv() and send(), and the wait; no open, no stat, no close, nothing for the epoll."""
     calls = "network,openat2,openat,newfstatat,fstat,statx,close,preadv2,sendfile,epoll_ctl,fcntl"
     server, trace = traced(f"{calls},epoll_wait", root=old_site.root)
+    began = time.monotonic()
     with server.connect() as c:
         for _ in range(10):
             assert c.ask().body == HELLO
+    took = time.monotonic() - began
     assert trace.has(lambda _: trace.count("sendto") == 10, server.patience.limit)
     names = trace.names()
-    ninth, tenth = [i for i, name in enumerate(names) if name == "sendto"][-2:]
-    assert names[ninth + 1 : tenth + 1] == ["epoll_wait", "recvfrom", "sendto"]
+    sent = [i for i, name in enumerate(names) if name == "sendto"]
+    turns = [names[one + 1 : following] for one, following in itertools.pairwise(sent)]
+    # not all, if it takes seconds: in each of them it wakes once more, and looks at the file again
+    assert turns.count(["epoll_wait", "recvfrom"]) >= 5, turns
     opened = [line for line in trace.lines() if '"hello.txt"' in line]
-    assert len(opened) <= 2  # the second if all this took a second
+    assert len(opened) <= 2 + took / FRESH
 
 
 @contract("mechanism", "close")
