@@ -103,7 +103,11 @@ static void keep_greatest(uint64_t *greatest, uint64_t value)
 void record_lateness(struct engine *e, const struct client *c, uint64_t now)
 {
     struct tally *tally = record_tally(e, c);
-    uint64_t possible = c->free_since > c->intended ? c->free_since : c->intended;
+    /* Of the others that are free, the first has been so for the longest time. */
+    const struct client *first = e->free_first;
+    uint64_t free_since =
+        first && first->free_since < c->free_since ? first->free_since : c->free_since;
+    uint64_t possible = free_since > c->intended ? free_since : c->intended;
 
     keep_greatest(&tally->max_lateness_ns, now - c->intended);
     keep_greatest(&tally->max_own_lateness_ns, now - possible);

@@ -7,7 +7,7 @@
 
 /* ---- response ----------------------------------------------------------------------------- */
 
-/* Response head parser; the contract is in response.h. */
+/* Response head parser; the contract is in reply.h. */
 
 struct slice {
     const char *start;

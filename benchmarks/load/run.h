@@ -1,7 +1,7 @@
 /*
- * The state of a run: what engine.c drives, and clients, crowd and records work on, who need
- * nothing but the data. At the end what hammer.c starts: one epoll loop that drives the measured
- * clients and the crowd through warm-up and measurement. One thread.
+ * The state of a run, which engine.c drives and clients, crowd and records read and change. The
+ * functions at the end are for hammer.c: one epoll loop takes the measured clients and the crowd
+ * through warm-up and measurement. One thread.
  */
 #ifndef HAMMER_RUN_H
 #define HAMMER_RUN_H

@@ -8,7 +8,7 @@
 
 /* ---- histogram ---------------------------------------------------------------------------- */
 
-/* Log-linear histogram; the design is described in histogram.h. */
+/* Log-linear histogram; the design is described in tally.h. */
 
 size_t histogram_index(uint64_t value)
 {
