@@ -22,9 +22,9 @@
  *                                    10 s, it is stopped, a line says why, and the old workers
  *                                    have noticed nothing
  *
- *  3  master -+- workers (retire)    when all its workers can serve they accept, and it writes
- *             `- successor - workers "ready" to the master, which sends RETIRE to the old ones:
- *                                    each reply is the last of its connection, and they end when
+ *  3  master -+- workers (retire)    when all its workers can serve it writes "ready" to the
+ *             `- successor - workers master and they accept. The master sends RETIRE to the old
+ *                                    ones: each reply is the last of its connection; they end when
  *                                    their clients have left
  *
  *  4  master --- successor - workers the first process stays: others know its process ID. The
@@ -62,7 +62,8 @@ void worker_tells_master(int number, int signal_fd);
 
 #define WORKERS_MOST_SOCKETS 1024
 
-/* To a worker or a successor. Not SIGHUP: "pkill -HUP" sends that to all processes of a name. */
+/* To a worker, which ignores it from others than its parent, or a successor. Not SIGHUP: "pkill
+ * -HUP" sends that to all processes of a name. */
 #define RETIRE SIGUSR1
 
 /*

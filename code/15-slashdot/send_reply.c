@@ -135,7 +135,7 @@ static ssize_t send_memory(int fd, struct exchange *x, const char *body)
     const struct reply *r = &x->reply;
     off_t at = exchange_offset(x);
     struct iovec parts[] = {
-        {(char *)r->head + x->sent, exchange_head_left(x)},
+        {(char *)r->head + r->head_len - exchange_head_left(x), exchange_head_left(x)},
         {(char *)body + (body != NULL ? at : 0), (size_t)(r->end - at)},
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};

@@ -259,11 +259,8 @@ static rlim_t least(rlim_t a, rlim_t b)
     return a < b ? a : b;
 }
 
-/*
- * Raises the limit of descriptors and divides it: a quarter for the cache (at most CACHE_AT_MOST),
- * an eighth for the rest (at most OTHER_AT_MOST), what is left for clients, unless -c allows fewer.
- */
-static void set_limits(int clients, int workers)
+/* Returns the limit of descriptors, as high as it may be: the listening sockets count, too. */
+static rlim_t raise_limit(void)
 {
     struct rlimit files;
 
@@ -272,7 +269,16 @@ static void set_limits(int clients, int workers)
     files.rlim_cur = files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &files) < 0)
         die_errno("setrlimit");
-    rlim_t most = least(files.rlim_cur, 1 << 30);
+    return least(files.rlim_cur, 1 << 30);
+}
+
+/*
+ * Divides the limit: a quarter for the cache (at most CACHE_AT_MOST), an eighth for the rest (at
+ * most OTHER_AT_MOST), what is left for clients, unless -c allows fewer. A reply whose file is not
+ * in the cache takes a second descriptor, which is not counted.
+ */
+static void divide_limit(rlim_t most, int clients, int workers)
+{
     file_cache_most = (int)least(most / 4, CACHE_AT_MOST);
     most_clients = (int)(most - least(most / 4, CACHE_AT_MOST) - least(most / 8, OTHER_AT_MOST));
     int each = clients / workers + (clients % workers > 0);
@@ -333,13 +339,14 @@ int main(int argc, char **argv)
     if (own[4].value != NULL)
         unsent_limit = options_number('s', own[4].value, 0, INT_MAX);
     unsent_lifts = own[4].value == NULL;
+    rlim_t most = raise_limit();
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[2].value != NULL)
         sockets = options_number('l', own[2].value, 1, WORKERS_MOST_SOCKETS);
     sockets = workers_listen(&o, fds, sockets < o.workers ? sockets : o.workers);
     if (o.workers < sockets) /* the old program had more; each needs a worker */
         o.workers = sockets;
-    set_limits(clients, o.workers);
+    divide_limit(most, clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
         worker_main(workers_own(fds, sockets, number), threads, number, own[1].value == NULL, &o);

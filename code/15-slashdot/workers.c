@@ -52,10 +52,13 @@ int workers_own(const int *fds, int number, int worker)
     return fds[worker % number];
 }
 
+static pid_t master;
+
 int workers_signal_fd(void)
 {
     sigset_t set;
 
+    master = getppid();
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
@@ -71,6 +74,8 @@ void workers_signals(int fd, bool *retiring)
     struct signalfd_siginfo info;
 
     while (read(fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == RETIRE && (pid_t)info.ssi_pid != master)
+            continue; /* from others ("pkill -USR1" to have a log opened anew) */
         bool first = !stopping;
         if (info.ssi_signo != RETIRE && (first || *retiring)) {
             *retiring = false;

@@ -398,6 +398,19 @@ def test_those_who_retire_are_bounded(start: Start) -> None:
     assert server.serves()
 
 
+@contract("survives", "concurrency")
+def test_only_the_master_retires_a_worker(start: Start) -> None:
+    """pkill -USR1, by which other servers open their log anew. A worker with a client would stay, and its socket too."""
+    server = start("-w", "2")
+    with server.download():
+        before = sorted(server.session())
+        for pid in before:
+            os.kill(pid, signal.SIGUSR1)
+        time.sleep(server.patience.silence)
+        assert all(server.serves() for _ in range(40)), "some connections go to a socket that nobody accepts from"
+        assert sorted(server.session()) == before
+
+
 @contract("stop")
 def test_who_retires_has_the_grace_of_the_others(traced: Traced) -> None:
     """From the SIGTERM on, although he has been stopping for longer."""
