@@ -12,6 +12,8 @@
 #include "die.h"
 
 #ifdef __linux__
+#include <sys/sendfile.h>
+
 struct channel {
     int out, in; /* as pipe() has them */
     size_t full; /* bytes in it */
@@ -68,10 +70,10 @@ static ssize_t splice_send_body(int fd, struct exchange *x, size_t most)
     if (x->held == NULL)
         splice_take_pipe(x);
     struct channel *c = x->held;
-    if (c == NULL)
-        return -1;
+    loff_t offset = exchange_offset(x);
+    if (c == NULL) /* no descriptors are left: the head is out, and the body needs none so */
+        return sendfile(fd, r->fd, &offset, most);
     if (c->full == 0) {
-        loff_t offset = exchange_offset(x);
         ssize_t n = splice(r->fd, &offset, c->in, NULL, most, SPLICE_F_NONBLOCK);
         if (n <= 0)
             return n;

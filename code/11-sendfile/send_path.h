@@ -11,7 +11,8 @@
 
 #include "05b-nonblocking/conn.h"
 
-/* How a file is sent. The last two functions may be NULL. */
+/* How a file is sent. end() and prepare() may be NULL, show() if the body is never in memory, and
+ * send() where the system does not have it. */
 struct body {
     const char *name;
     long turn; /* bytes that a connection may send in a turn; 0: TURN_BYTES of conn.c */

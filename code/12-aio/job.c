@@ -194,7 +194,7 @@ void pool_run(struct pool *pool, struct job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The threads block all signals: one that a thread took would not wake the loop. */
+/* The threads block all signals, so none interrupts their reads. */
 static void pool_start_threads(struct pool *pool, int threads)
 {
     pthread_attr_t detached;

@@ -15,8 +15,8 @@
 extern int unsent_limit;
 extern bool unsent_lifts;
 
-/* When so many bytes of a reply are out the limit is lifted: a client that does not read never
- * takes as many, since the limit and its first receive buffer hold less. */
+/* When so many bytes of a reply are out the limit is lifted: a client that does not read does not
+ * take as many, since the limit and the usual first receive buffer hold less. */
 #define UNSENT_PROOF (1 << 20)
 
 /* How slow a client may read: -t seconds for each STEP_BYTES of a reply. When room is needed for
