@@ -261,10 +261,10 @@ static bool send_piece(struct uring_conn *c)
  * cancelled. A worker's read is not linked: the send finds its socket when it begins, and by then
  * the slot may belong to another client.
  * Hazard: a kernel that has memory for the read and none for the send runs the read unlinked and
- * takes the send later (io_submit_sqes() of Linux). If that read fell short, both have a completion,
- * though in_flight counts one: the client may get bytes of another client's file, and the connection
- * be freed while a send still names it. A server that must not risk that submits the send after the
- * read's completion.
+ * takes the send later (io_submit_sqes() of Linux). If that read fell short, both have a
+ * completion, though in_flight counts one: the client may get bytes of another client's file, and
+ * the connection be freed while a send still names it. A server that must not risk that submits the
+ * send after the read's completion.
  */
 static bool read_and_send(struct uring_conn *c)
 {

@@ -18,8 +18,8 @@
 _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
 
 /* Bytes that TCP sends without an acknowledgement: ten packets (RFC 6928), of 1428 bytes if each
- * has an IPv6 header and a time stamp; less the last lines of the head, and the text of an error. If
- * no packet is lost, a reset cannot overtake a reply that has left as a whole. */
+ * has an IPv6 header and a time stamp; less the last lines of the head, and the text of an error.
+ * If no packet is lost, a reset cannot overtake a reply that has left as a whole. */
 #define REPLY_SHORT    (10 * 1428 - 80)
 #define REPLY_HEAD_MAX 1024
 #define REPLY_PATH_MAX 4096
