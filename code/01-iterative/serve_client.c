@@ -122,8 +122,8 @@ static int send_reply(struct session *c, const struct reply *r)
 /*
  * The kernel answers bytes that come after close() with a reset, and a reset makes the client throw
  * away what it has not yet received of the last reply. So we shut the socket for sending, and read
- * and throw away what still comes, until the client has acknowledged all (RFC 9112 section 9.6): for
- * one step and LINGER_BYTES at most. No event tells of the acknowledgement, so we look every
+ * and throw away what still comes, until the client has acknowledged all (RFC 9112 section 9.6):
+ * for one step and LINGER_BYTES at most. No event tells of the acknowledgement, so we look every
  * LOOK_MS. `unread`: the client may be sending more, and gets a second to read our reply after it
  * has arrived. `may_close`: it has said that it sends no more, and the reply is short: no wait.
  */
