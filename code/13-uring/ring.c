@@ -37,6 +37,8 @@ static void demand(const char *what, int result)
     if (errno == EPERM || errno == EACCES)
         remedy =
             "forbidden by sysctl kernel.io_uring_disabled, or by a container's seccomp profile";
+    if (errno == ENOSYS) /* some profiles answer so, too */
+        remedy = "Linux 6.1 or later is needed, or a container's seccomp profile hides it";
     if (errno == ENOMEM)
         remedy = "raise the limit of locked memory (ulimit -l), or that of the container";
     die(EXIT_UNSUPPORTED, "%s: %s: %s", what, strerror(errno), remedy);
