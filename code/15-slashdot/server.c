@@ -181,10 +181,8 @@ static void take_signals(int signal_fd, int listen_fd, const struct options *o)
     last_rounds = o->backlog + 1L;
 }
 
-/*
- * free() keeps small blocks in its lists, and the pages under them (mallopt(3), M_MXFAST). When
- * seven of eight clients have left, malloc_trim(3), which only glibc has, gives the pages back.
- */
+/* free() keeps small blocks in its lists, and the pages under them (mallopt(3), M_MXFAST). When
+ * seven of eight clients have left, malloc_trim(3), which only glibc has, gives the pages back. */
 static void give_back(void)
 {
     static int most;
@@ -272,11 +270,9 @@ static rlim_t raise_limit(void)
     return least(files.rlim_cur, 1 << 30);
 }
 
-/*
- * Divides the limit: a quarter for the cache (at most CACHE_AT_MOST), an eighth for the rest (at
+/* Divides the limit: a quarter for the cache (at most CACHE_AT_MOST), an eighth for the rest (at
  * most OTHER_AT_MOST), what is left for clients, unless -c allows fewer. A reply whose file is not
- * in the cache takes a second descriptor, which is not counted.
- */
+ * in the cache takes a second descriptor, which is not counted. */
 static void divide_limit(rlim_t most, int clients, int workers)
 {
     file_cache_most = (int)least(most / 4, CACHE_AT_MOST);
