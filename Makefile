@@ -199,8 +199,10 @@ include $(wildcard */module.mk) code/cross.mk
 # Headers of libraries that not everybody has: 13-uring_NEEDS := liburing.h. Where one is missing the program is not built;
 # packages.tsv says what brings it, and doctor, harness and tests say so. 14-owfat_CPPFLAGS := -idirafter ... names a folder.
 HEADER_FOLDERS  := $(strip $(foreach p,$(PROGRAMS),$($(p)_CPPFLAGS)))
-HEADERS_MISSING := $(shell for h in $(sort $(foreach p,$(PROGRAMS),$($(p)_NEEDS))); do \
-	$(CC) -E $(HEADER_FOLDERS) -x c -include $$h /dev/null > /dev/null 2>&1 || echo $$h; done)
+HEADERS_NEEDED  := $(sort $(foreach p,$(PROGRAMS),$($(p)_NEEDS)))
+# Mostly all are here, and that is asked once: each make begins with it.
+HEADERS_MISSING := $(shell $(CC) -E $(HEADER_FOLDERS) -x c $(addprefix -include ,$(HEADERS_NEEDED)) /dev/null > /dev/null 2>&1 || \
+	for h in $(HEADERS_NEEDED); do $(CC) -E $(HEADER_FOLDERS) -x c -include $$h /dev/null > /dev/null 2>&1 || echo $$h; done)
 
 # ... and its headers are not compiled by `make lint`.
 FOLDERS_LEFT_OUT := $(foreach p,$(PROGRAMS),$(if $(filter $(HEADERS_MISSING),$($(p)_NEEDS)),code/$(p)/%))
@@ -236,8 +238,6 @@ $(dir_$(2))/$(1): $(patsubst %.c,$(BUILD)/obj/$(2)/%.o,$($(1)_SRC) $(or $($(1)_S
 	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $(call ld_$(2),$(1)) -o $$(call part) $$^ $$($(1)_LIBS) && mv -f $$(call part) $$@ || $(no_room)
 endef
 $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call program_rule,$(p),$(v)))))
-
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
 # ---- the reader's path ----------------------------------------------------------------------------------------------
 
@@ -297,6 +297,11 @@ OF_PYTHON := $(shell awk -F'[":]' 'FILENAME == "$(TABLE)" {if ($$1 ~ /^ *Goal.$$
 .PHONY: $(OF_PYTHON)
 $(OF_PYTHON):
 	$(Q)exec $(call quest,$@)
+
+# What each object was made of: a thousand files, which a goal of Python alone does not wait for.
+ifneq ($(filter-out $(OF_PYTHON),$(or $(MAKECMDGOALS),all)),)
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+endif
 
 # ---- one server: see its lesson, have it in one file --------------------------------------------------------------------
 
