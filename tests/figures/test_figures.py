@@ -19,12 +19,10 @@ from typing import Any
 import pytest
 
 from quest.report import export, gnuplot, machines, then
-from quest.report.measured import Library
 from quest.spec import experiment_file, model
 from tests.book.test_diagrams import contrast
-from tests.known import EXPERIMENTS, ROOT
+from tests.known import EXPERIMENTS, REFERENCE, ROOT, reference
 
-REFERENCE = ROOT / "benchmarks/results/reference"
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
 NAMED = re.compile(r'^experiment = "(.*)"$', re.M)
 
@@ -94,11 +92,12 @@ def exported(experiment: str) -> Path:
                   for source in ("talk", "page") for how in ("holds", "no rule")]  # fmt: skip
         tables = gnuplot.tally(stands)
     elif experiment == "machines":
-        library = Library(data / "none", REFERENCE, definitions=EXPERIMENTS.values())
-        tables = machines.files(*machines.strips(library, data / "none", ROOT / experiment_file.RATIOS))
+        with reference(EXPERIMENTS.values()) as library:
+            tables = machines.files(*machines.strips(library, data / "none", experiment_file.RATIOS))
     else:
         definition, tables = EXPERIMENTS[experiment], {}
-        both = Library(data / "none", REFERENCE, definitions=[definition]).both(definition.id)
+        with reference([definition]) as library:
+            both = library.both(definition.id)
         sources = then.source_tables(definition, both)
         export.export_figure(definition, both, sources, data / definition.id)
     for name, text in tables.items():
@@ -159,7 +158,7 @@ def doubled_ticks(svg: str) -> list[str]:
 def drawn(slug: str, data: Path, out: Path) -> str:
     """Its words, one a line; it was drawn without one of gnuplot's."""
     done = draw(slug, data, out)
-    if not (REFERENCE / f"{EXPERIMENT[slug]}.jsonl").exists() and "not measured yet" in done.stdout:
+    if not (ROOT / REFERENCE / f"{EXPERIMENT[slug]}.jsonl").exists() and "not measured yet" in done.stdout:
         pytest.skip(done.stdout)  # a new experiment, which the next reference run will have
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not re.search(r"\bnan\b", out.read_text(), re.IGNORECASE)
