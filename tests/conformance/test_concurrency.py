@@ -63,6 +63,7 @@ LOOPS = (
 
 
 @contract("concurrency", "stop", servers=LOOPS)
+@pytest.mark.long  # begun early: it leaves thousands of dead connections in the kernel's table
 def test_somebody_is_heard_while_others_come_and_leave(start: Start) -> None:
     """However many come: a client who stays, and the signal to stop. The server is the slower side,
     so that there is always a next one pending: it is nice, and each flood is a session of its own.
