@@ -95,9 +95,15 @@ check:
 	$(Q)$(MAKE) --no-print-directory frozen
 endif
 
+# pytest rewrites the asserts of each file of tests and keeps the result. Where nothing is kept yet, as in a fresh clone, each
+# of its workers would rewrite all of them, and that takes 10 s of processor time each.
+REWRITTEN = [ $$(ls tests/*/__pycache__/test_*-pytest-*.pyc 2> /dev/null | wc -l) -ge $(words $(wildcard tests/*/test_*.py)) ] || \
+	printf '%s\n' $(wildcard tests/*/) | xargs -P $(JOBS) -n 5 $(PYTHON) -m pytest --collect-only -qq -p no:cacheprovider --build=$(BUILD) > /dev/null 2>&1 || :
+
 # What a contributor waits for: CONTRIBUTING.md has the rule by which a test is `slow`. What is slow without it is shown, too.
 tests-of-all: LEFT_OUT = $(if $(ALL),,-m 'not slow') --durations=12 --durations-min=10
 tests-of-all:
+	$(Q)$(REWRITTEN)
 	$(Q)$(PYTEST) tests
 
 tests-of-variants:
