@@ -70,14 +70,18 @@ PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'i
 
 .PHONY: test check attacks soak soak-mixed soak-restarts soak-sim sim-faults fuzz tests-of-all tests-of-variants test-book test-labs
 
+# To compile them with the sanitizers takes longer than to run them: that of one server, or all.
+sim_of_one = $(filter $(CH)_sim,$(SIMS))
+sims_here  = $(if $(CH),$(sim_of_one),$(if $(if $(ONLY),$(filter sim,$(ONLY)),$(ALL)),$(SIMS)))
+
 test: LEFT_OUT = $(if $(CH),$(if $(ALL),,-m 'not slow'))
 # make's own clock starts anew once the tools are there, as in `all`.
 test:
 	$(Q)sh setup/deps.sh build test
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(if $(CH)$(filter-out sim,$(ONLY)),,$(addprefix $(BUILD)/asan/,$(SIMS)))
+	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(addprefix $(BUILD)/asan/,$(sims_here))
 ifneq ($(CH),)
-	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd)
+	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd $(if $(sim_of_one),sim))
 else ifneq ($(ONLY),)
 	$(Q)tests="$$($(QUEST) tests-of $(call quoted,ONLY=$(ONLY)))" && $(PYTEST) -m 'not long and not slow and not quiet' $$tests
 else
@@ -101,7 +105,7 @@ REWRITTEN = [ $$(ls tests/*/__pycache__/test_*-pytest-*.pyc 2> /dev/null | wc -l
 	printf '%s\n' $(wildcard tests/*/) | xargs -P $(JOBS) -n 5 $(PYTHON) -m pytest --collect-only -qq -p no:cacheprovider --build=$(BUILD) > /dev/null 2>&1 || :
 
 # What a contributor waits for: CONTRIBUTING.md has the rule by which a test is `slow`. What is slow without it is shown, too.
-tests-of-all: LEFT_OUT = $(if $(ALL),,-m 'not slow') --durations=12 --durations-min=10
+tests-of-all: LEFT_OUT = $(if $(ALL),,--ignore=tests/sim -m 'not slow') --durations=12 --durations-min=10
 tests-of-all:
 	$(Q)$(REWRITTEN)
 	$(Q)$(PYTEST) tests
