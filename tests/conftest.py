@@ -18,7 +18,7 @@ import pytest
 
 from tests import place
 from tests.conformance import process, programs, site, tracing
-from tests.conformance.matrix import EXEMPT, FOLDERS, MODELS
+from tests.conformance.matrix import EXEMPT, FOLDERS, MODELS, sampled
 from tests.conformance.process import Patience, Server, Target, Unprivileged
 from tests.conformance.programs import Run, Start, Traced
 from tests.conformance.wire import ContractBroken, transcripts
@@ -86,7 +86,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames:
         known = programs.targets(metafunc.config, kind)
         chosen = [t for t in known if only is None or t.name in only.args]
-        metafunc.parametrize("target", chosen, ids=str, indirect=True)
+        some = sampled(metafunc.function.__name__, [t.name for t in chosen])
+        rows = [pytest.param(t, marks=[pytest.mark.others] * (t.name not in some)) for t in chosen]
+        metafunc.parametrize("target", rows, ids=str, indirect=True)
     elif "variant" in metafunc.fixturenames:
         metafunc.parametrize("variant", programs.variants(metafunc.config, kind))
 
@@ -104,8 +106,8 @@ def _exempt(item: pytest.Item) -> None:
             item.add_marker(expected if exemption.must_fail else pytest.mark.skip(reason=reason))
 
 
-# A conftest's hooks run before pytest's own, so before -k and -m take items away.
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def _collected(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Which tests are run, and in which order."""
     config.stash[programs.COLLECTED] = list(items)
     for item in items:
         _exempt(item)
@@ -113,10 +115,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if programs.is_about(item, about)]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+    yield  # here -k and -m take items away: what waits is spread among those that are left
     if hasattr(config, "workerinput"):
         from tests.scheduling import spread
 
         items[:] = spread(items, how_long, lambda item: item.nodeid)
+
+
+pytest_collection_modifyitems = pytest.hookimpl(hookwrapper=True)(_collected)
 
 
 def how_long(item: pytest.Item) -> int:

@@ -83,7 +83,7 @@ test:
 ifneq ($(CH),)
 	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd $(if $(sim_of_one),sim))
 else ifneq ($(ONLY),)
-	$(Q)tests="$$($(QUEST) tests-of $(call quoted,ONLY=$(ONLY)))" && $(PYTEST) -m 'not long and not slow and not quiet' $$tests
+	$(Q)tests="$$($(QUEST) tests-of $(call quoted,ONLY=$(ONLY)))" && $(PYTEST) -m 'not long and not slow and not others and not quiet' $$tests
 else
 	$(Q)$(MAKE) --no-print-directory $(parallel) figures book epub slides
 	$(Q)$(MAKE) --no-print-directory tests-of-all
@@ -105,7 +105,7 @@ REWRITTEN = [ $$(ls tests/*/__pycache__/test_*-pytest-*.pyc 2> /dev/null | wc -l
 	printf '%s\n' $(wildcard tests/*/) | xargs -P $(JOBS) -n 5 $(PYTHON) -m pytest --collect-only -qq -p no:cacheprovider --build=$(BUILD) > /dev/null 2>&1 || :
 
 # What a contributor waits for: CONTRIBUTING.md has the rule by which a test is `slow`. What is slow without it is shown, too.
-tests-of-all: LEFT_OUT = $(if $(ALL),,--ignore=tests/sim -m 'not slow') --durations=12 --durations-min=10
+tests-of-all: LEFT_OUT = $(if $(ALL),,--ignore=tests/sim -m 'not slow and not others') --durations=12 --durations-min=10
 tests-of-all:
 	$(Q)$(REWRITTEN)
 	$(Q)$(PYTEST) tests

@@ -7,9 +7,10 @@ need not keep a line.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -132,6 +133,28 @@ READY = [model.slug for model in MODELS.values() if model.waits and not model.ri
 RINGS = [model.slug for model in MODELS.values() if model.ring]
 #: Those that make a process or a thread for a connection, and so have to live without one.
 FORKING = [model.slug for model in MODELS.values() if model.processes_per_connection and not model.under_inetd]
+#: What `make test` looks at where a test runs on every server: one client after the other, a process or a thread for
+#: each, a loop, a ring, processes with loops. CI looks at all of them, and `make test CH=` at that one.
+SAMPLE = ("01-iterative", "02-fork", "05-pool", "09-epoll", "13-uring", "15-slashdot")
+MANY = 8  #: a test on more servers than that has a sample
+
+
+def sampled(test: str, servers: Iterable[str]) -> set[str]:
+    """On which of these servers `make test` runs a test of the contract. With those of SAMPLE comes one of the others,
+    not the same for each test: so each server has some, and one that does not work at all is seen.
+    """
+    names = sorted(set(servers))
+    if len(names) <= MANY:
+        return set(names)
+    others = [name for name in names if name not in SAMPLE]
+    return {*SAMPLE, others[zlib.crc32(test.encode()) % len(others)]}
+
+
+def rows(slugs: Iterable[str], sample: Collection[str] = SAMPLE) -> list[Any]:
+    """Servers for parametrize(): `make test` takes those of a sample."""
+    return [pytest.param(slug, marks=[pytest.mark.others] * (slug not in sample)) for slug in slugs]
+
+
 #: One of each way from a request to its reply: blocking, an event loop, a thread that looks files
 #: up, a ring, a library, a cache.
 SHAPES = ("01-iterative", "09-epoll", "12-aio", "13-uring", "14-owfat", "15-slashdot")
