@@ -12,6 +12,16 @@ import pytest
 from tests.book.axe import AXE
 from tests.book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Once, Tree
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a browser looks at is slow, for each file starts one; but test_browser.py stays, on the demonstration."""
+    ours = (item for item in items if item.path.parent == HERE and item.path.name != "test_browser.py")
+    for item in ours:
+        if "driver" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:

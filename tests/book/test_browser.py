@@ -507,6 +507,7 @@ def press(driver: Any, words: str) -> None:
     assert driver.execute_script(PRESS_BUTTON, words), words
 
 
+@pytest.mark.slow
 @drawing
 @pytest.mark.parametrize("width", browser.WIDTHS)
 def test_a_curve_is_drawn_with_the_pointer(driver: Any, width: int) -> None:
@@ -533,6 +534,7 @@ def test_a_curve_is_drawn_with_the_pointer(driver: Any, width: int) -> None:
     assert browser.console_errors(driver) == []
 
 
+@pytest.mark.slow
 @drawing
 def test_a_curve_is_drawn_with_keys_with_numbers_and_as_a_shape(driver: Any) -> None:
     from selenium.webdriver.common.keys import Keys

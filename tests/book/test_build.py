@@ -7,6 +7,8 @@ import zipfile
 from shutil import which
 from xml.etree import ElementTree
 
+import pytest
+
 from quest.learn.read import stale
 from tests.book.tree import PACKAGE, PANDOC, Done, Tree, epubcheck_finds_nothing
 
@@ -45,6 +47,7 @@ OTHERS = {"part-one.html", "part-two.html", "unnumbered.html"}
 CHAPTER, CODE = "chapters/01-first.md", "code/02-second/server.c"
 
 
+@pytest.mark.slow
 def test_a_change_remakes_what_shows_it(made: Tree) -> None:
     for changed, old, new, pages, shown in [
         (CODE, "perror", "puts", {SECOND, f"player-{SECOND}", "deck.html"}, (SECOND, "puts")),
@@ -60,6 +63,7 @@ def test_a_change_remakes_what_shows_it(made: Tree) -> None:
     assert succeeded(made.make("epub", "slides")) == ""
 
 
+@pytest.mark.slow
 def test_a_book_that_was_not_finished_is_not_read_as_one(made: Tree) -> None:
     """An early end of `make book` leaves some new pages, or no `whole`."""
     build = made.path / "build"
@@ -78,6 +82,7 @@ def test_a_book_that_was_not_finished_is_not_read_as_one(made: Tree) -> None:
     assert stale(build) == "the book is not finished"
 
 
+@pytest.mark.slow
 def test_number_that_is_exported_in_the_same_run_is_seen(made: Tree) -> None:
     made.write("exported.json", made.read(NUMBERS).replace("93 µs", "78 µs"))
     assert remade(made) == {FIRST, SECOND, "deck.html", *WHOLE}
@@ -85,6 +90,7 @@ def test_number_that_is_exported_in_the_same_run_is_seen(made: Tree) -> None:
     assert remade(made) == set()
 
 
+@pytest.mark.slow
 def test_page_that_left_the_book_goes(made: Tree) -> None:
     (made.path / "chapters/02-second.md").unlink()
     made.replace("chapters/01-first.md", " @ch:02-second,", " another chapter,")
@@ -96,6 +102,7 @@ def test_page_that_left_the_book_goes(made: Tree) -> None:
     assert "02-second" not in made.read("build/book/index.html")
 
 
+@pytest.mark.slow
 def test_reference_results_are_said_once(made: Tree) -> None:
     assert "ref-label" in made.read("build/book/01-first.html")
     assert {"index.html", FIRST, "deck.html"} <= remade(made, "RESULTS=reference")

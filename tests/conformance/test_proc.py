@@ -48,6 +48,7 @@ def test_of_a_process_that_has_ended_there_is_nothing() -> None:
     assert proc.descriptors(child.pid) == {} and proc.text(child.pid, "maps") == ""
 
 
+@pytest.mark.slow
 def test_a_process_is_stopped_with_all_its_threads() -> None:
     threads = "import threading\nfor _ in range(20): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
     with subprocess.Popen([sys.executable, "-c", threads]) as busy:

@@ -178,26 +178,36 @@ def weak_symbols(svg: str) -> list[str]:
     return [rgb for rgb, (a, b) in both.items() if contrast(a, "#ffffff") < 2.4 or contrast(b, "#1b1c1a") < 3]
 
 
-@pytest.mark.parametrize("slug", EXPERIMENT)
+#: What these tests look at lies in figures/style.gp, which all share: `make test` leaves the scripts to CI.
+SOME_KINDS = [pytest.param(slug, marks=[pytest.mark.slow] * (slug in SCRIPTS)) for slug in KINDS]
+
+
+@pytest.mark.parametrize("slug", SOME_KINDS)
+def test_without_any_data_these_are_named_in_one_line(slug: str, data: Path, tmp_path: Path) -> None:
+    done = draw(slug, data, tmp_path / "figure.svg")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"figures: {slug}: no data of the experiment ")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("slug", SOME_KINDS)
+def test_the_same_data_give_the_same_bytes(slug: str, data: Path, tmp_path: Path) -> None:
+    write(data, EXPERIMENT[slug])
+    texts = [(drawn(slug, data, tmp_path / name), (tmp_path / name).read_text())[1] for name in ("a.svg", "b.svg")]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("slug", [pytest.param(s, marks=[pytest.mark.slow] * (s not in KINDS)) for s in EXPERIMENT])
 def test_a_figure_is_its_data_and_says_their_run(slug: str, data: Path, tmp_path: Path) -> None:
-    """The same bytes of the same data and others of others, else a script could draw constants.
-    Without any data these are named, in one line.
-    """
+    """Other bytes of other data, else a script could draw constants."""
     out = tmp_path / "figure.svg"
-    if slug in KINDS:
-        done = draw(slug, data, out)
-        assert done.returncode == 1
-        assert done.stderr.startswith(f"figures: {slug}: no data of the experiment ")
-        assert done.stderr.count("\n") == 1
-        assert not list(tmp_path.iterdir())
     write(data, EXPERIMENT[slug])
     assert "reference machine, run of 20" in drawn(slug, data, out)
     first = out.read_text()
     assert f"<title>{slug}</title>" in first and not weak_symbols(first)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "figure.svg"]
     if slug in KINDS:
-        drawn(slug, data, out)
-        assert out.read_text() == first
         change(data, lambda _, name, cell: greater(cell) if name not in PLACES else cell)
         drawn(slug, data, out)
         assert out.read_text() != first
@@ -266,7 +276,7 @@ def test_what_failed_has_its_place(data: Path, tmp_path: Path) -> None:
 END = re.compile(r"(^|_)(low|high|p99)$")
 
 
-@pytest.mark.parametrize("slug", KINDS)
+@pytest.mark.parametrize("slug", SOME_KINDS)
 def test_too_few_repetitions_for_an_interval(slug: str, data: Path, tmp_path: Path) -> None:
     """What the profile "smoke" gives: the ends of intervals are missing, the value is drawn."""
     missing, equal = tmp_path / "missing.svg", tmp_path / "equal.svg"

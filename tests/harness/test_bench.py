@@ -131,6 +131,7 @@ def test_which_experiments_are_chosen(tree: Tree) -> None:
 # ---- what fails, what is missing ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_failing_repetition_is_recorded_and_tried_again(tree: Tree) -> None:
     tree.experiment(rounds=5)
     tree.edit(('"b"\ncommand = ["{bin}/fake"', '"b"\ncommand = ["{bin}/good"'))

@@ -71,8 +71,11 @@ def _session(random: "Generator", level: float, sd: float = 0.066) -> Measuremen
 
 @pytest.mark.parametrize(
     ("unstable", "factor", "least", "most"),
-    [(0.0, 1.0, 0.0, 0.05), (0.45, 1.0, 0.0, 0.05), (0.0, 2.0, 0.9, 1.0)],
-    ids=["one session", "two sessions", "twice as long"],
+    [
+        pytest.param(0.0, 1.0, 0.0, 0.05, id="one session", marks=pytest.mark.slow),
+        pytest.param(0.45, 1.0, 0.0, 0.05, id="two sessions"),
+        pytest.param(0.0, 2.0, 0.9, 1.0, id="twice as long", marks=pytest.mark.slow),
+    ],
 )
 def test_twins_do_not_differ_and_others_do(unstable: float, factor: float, least: float, most: float) -> None:
     """Of two sessions the levels differ: of `unstable` of them by 1.3 times the spread, of the others by a fifth of it.

@@ -287,6 +287,7 @@ def test_a_set_of_the_reference_that_came_later_has_the_judge_of_its_own_day(pla
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @needs_git
 def test_what_is_registered_comes_from_the_simulation(place: Tree, said: Callable[..., str]) -> None:

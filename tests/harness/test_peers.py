@@ -170,7 +170,14 @@ XINETD_QUEUE = 64  # and nothing changes it
 ONE_EACH = ("tcpserver", "tcpsvd", "systemd-socket-activate", "openbsd-inetd", "xinetd")
 
 
-@pytest.mark.parametrize(("name", "values"), CASES, ids=map(str, CASES))
+#: Of the others CI looks at all: two that are daemons, two of a process for a connection.
+SOME = ("nginx", "apache-event", "tcpserver", "openbsd-inetd")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row[0] not in SOME), id=str(row)) for row in CASES],
+)
 def test_it_serves_is_pinned_is_counted_and_leaves_nothing(
     folder: Path, name: str, values: Params, many_descriptors: int
 ) -> None:
@@ -223,7 +230,10 @@ USERS = [(peer.name, True, k) for peer in PEERS if "root" not in peer.needs for 
 ROOTS = [(peer.name, False, True) for peer in PEERS if peer.as_root or "root" in peer.needs]
 
 
-@pytest.mark.parametrize(("name", "user", "killed"), sorted(USERS + ROOTS))
+@pytest.mark.parametrize(
+    ("name", "user", "killed"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row[0] not in SOME)) for row in sorted(USERS + ROOTS)],
+)
 def test_a_harness_killed_or_not_leaves_no_peer(name: str, user: bool, killed: bool) -> None:
     """Nor that of a user, who can run it too: nothing in his view belongs to root's rights."""
     installed(name)

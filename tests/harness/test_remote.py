@@ -186,6 +186,7 @@ def test_the_load_runs_there_and_its_results_are_kept_apart(hosts: Hosts) -> Non
     assert hosts.tree.records(FAR)[0]["environment"]["client"]["kernel"] == "Linux 2.4.20"
 
 
+@pytest.mark.slow
 def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
     """What has no load; and `make` measures over loopback, whatever CLIENT says."""
     hosts.tree.experiment("micro")
@@ -249,6 +250,7 @@ def real_ssh(hosts: Hosts) -> None:
     hosts.monkeypatch.setenv("CLIENT", "far-host")
 
 
+@pytest.mark.slow
 def test_a_load_of_hammer_by_ssh_and_ctrl_c(hosts: Hosts, pytestconfig: pytest.Config) -> None:
     """Both ends are in one network: what comes of two, as a wrong route, is not seen here."""
     real_ssh(hosts)
@@ -374,6 +376,7 @@ def test_an_early_end_leaves_nothing_on_either_side(hosts: Hosts, how: signal.Si
     await_(hosts.nothing_is_left)
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts: Hosts) -> None:
     mended = hosts.far.parent / "mended"
     hosts.make(extra=f"if not os.path.exists({str(mended)!r}): {ASLEEP}")

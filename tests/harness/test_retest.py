@@ -139,6 +139,7 @@ def test_all_pairs_of_a_processor_or_two_that_are_named(place: Tree, said: Calla
         retest.folder_of("benchmarks", REFERENCE)
 
 
+@pytest.mark.slow
 def test_the_frozen_judge_and_the_judge_of_now_are_a_table(place: Tree, said: Callable[..., str]) -> None:
     ledger((9, FASTER, ""), (10, '{ is = "exists", a = "a.us" }', ""))
     session(REFERENCE)

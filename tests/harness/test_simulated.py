@@ -76,6 +76,7 @@ def test_what_is_flat_is_seen_to_be() -> None:
     assert holds <= 15 and changed <= 15
 
 
+@pytest.mark.slow
 def test_who_stops_when_sure_is_sure_too_often() -> None:
     once, before, fixed, until = simulated.stopped(15, 300)
     assert before > 1.5 * once

@@ -217,6 +217,7 @@ def test_a_set_names_the_judge_of_its_ledger(place: Tree) -> None:
     assert (one["judged"], one["verdict"]) == (since.NOT_REGISTERED, "not measured here"), "two rounds decide nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @needs_git
 def test_a_session_needs_the_registered_judge_of_this_ledger(place: Tree, said: Callable[..., str]) -> None:

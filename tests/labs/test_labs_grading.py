@@ -179,6 +179,7 @@ def hostile(name: str, before: str = "") -> dict[str, str]:
     return {"server.c": told + before + text}
 
 
+@pytest.mark.slow
 @in_a_cell
 def test_what_a_cell_leaves_open(place: Place) -> None:
     """Nothing to write to, no namespace, and no calls but those a server needs: what succeeds says
@@ -326,6 +327,7 @@ def test_a_client_whose_output_has_no_end(place: Place, stream: str) -> None:
     assert sum(path.stat().st_size for path in place.logs.iterdir()) < 8 << 20
 
 
+@pytest.mark.slow
 def test_what_does_not_build(place: Place) -> None:
     """The compiler has more to say of a file that includes itself than anybody reads."""
     grade = place.grade("02-fork", place.hand_in('int x\n#include "server.c"\n'))

@@ -457,6 +457,7 @@ def test_one_bad_submission_does_not_end_the_class(
     assert len(rows(table)) == len(found)
 
 
+@pytest.mark.slow
 def test_text_of_others_is_named_and_not_obeyed(place: Place) -> None:
     """From the compiler and the server, to what make says, and the logs."""
     warning = "\x1b]0;lab_was_here\x07 \x9b"

@@ -158,6 +158,7 @@ def state_of(slug: str, listing: str) -> str:
     return line.rpartition("(")[2].rstrip(")")
 
 
+@pytest.mark.slow
 def test_make_lab_never_writes_over_work(place: Place) -> None:
     """And make reset keeps it beside the new starter."""
     assert state_of("02-fork", place.make("lab").stdout) == "build; not begun"

@@ -161,6 +161,7 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
         (work / "away").rename(work / SLUG / name)
 
 
+@pytest.mark.slow
 def test_data_of_others_are_flagged_and_it_is_a_self_check(work: Path) -> None:
     """Also under another date; with the machine and the time that they are said to be of."""
     answer(work, "conclusion", CONCLUSION)

@@ -90,10 +90,11 @@ def may_limit_groups() -> bool:
 
 #: Each start of a server is tried until its time-out there.
 STARVED = ("processes", "processes of a cgroup", "descriptors")
+SLOW = (*STARVED, "filled meanwhile", "length of a file", "no loopback")  #: the last three judge first
 
 
 @needs_root
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in STARVED)) for n in PLACES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in PLACES])
 def test_a_place_that_cannot_judge(place: Place, name: str) -> None:
     under, slug, lacks = PLACES[name]
     if "cgroup" in name and not may_limit_groups():
@@ -345,6 +346,7 @@ def test_the_sums_of_a_verdict() -> None:
     assert broken.more["no_program"] == "m"
 
 
+@pytest.mark.slow
 def test_a_class_in_a_place_that_cannot_judge(place: Place) -> None:
     """What was graded elsewhere stays, and nobody gets a line."""
     table = place.top / "grades.csv"

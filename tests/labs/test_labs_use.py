@@ -177,6 +177,7 @@ def test_a_stage_says_first_what_failed_and_the_next_comes_by_itself(place: Plac
     assert "one of them" in place.refusal("check", "CH=02-fork", "STAGE=1", "ONLY=serves")
 
 
+@pytest.mark.slow
 def test_a_reader_who_has_gone(place: Place, mine: Path) -> None:
     """make check | head: no complaint, and it is noted all the same."""
     (mine / "server.c").write_text("broken\n")
@@ -226,6 +227,7 @@ def test_two_gradings_at_once_have_logs_of_their_own() -> None:
     assert len({commands.logs_of(lab.slug, folder, Settings()) for folder in folders}) == 3
 
 
+@pytest.mark.slow
 def test_two_checks_of_one_folder_take_turns(place: Place, mine: Path) -> None:
     place.logs.mkdir()
     (mine / "server.c").write_text("broken\n")

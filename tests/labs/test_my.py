@@ -177,7 +177,7 @@ def word_on(folder: Path, stage: str) -> Outcome:
     pytest.skip(f"a machine too busy to tell: {found.why}")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS_IN_C)
 def test_a_mistake_in_c_fails_its_stage(tmp_path: Path, fault: str) -> None:
     old, new, at, word = FAULTS_IN_C[fault]
@@ -239,8 +239,18 @@ FAULTS = (
 )
 
 
+#: Those of which a check takes about a second of the processor or waits for long, and those whose stage another has.
+SLOW = (
+    "one-clock", "leaks", "zombies", "busy", "looks-around", "walk", "no-turns", "full-speed", "shared-variable",
+    "judge-first", "prefix", "head-body", "one-request", "cut", "fork-then-wait", "writable", "keeps",
+)  # fmt: skip
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(("model", "fault", "stage", "word"), FAULTS, ids=[fault for _, fault, _, _ in FAULTS])
+@pytest.mark.parametrize(
+    ("model", "fault", "stage", "word"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row[1] in SLOW), id=row[1]) for row in FAULTS],
+)
 def test_a_mistake_fails_its_stage(tmp_path: Path, model: str, fault: str, stage: str, word: str) -> None:
     found = word_on(server(tmp_path, model, fault), stage)
     assert found.how == FAILED, fault

@@ -282,7 +282,7 @@ def test_a_race_gives_a_file_for_the_board(tmp_path: Path, capsys: pytest.Captur
     ("line", "said"),
     [
         ("echo no such port >&2; exit 3", "your server ended with status 3 before it listened"),
-        (f'exec {sys.executable} -S {FAULTY} threads length "$@"', "files: "),
+        pytest.param(f'exec {sys.executable} -S {FAULTY} threads length "$@"', "files: ", marks=pytest.mark.slow),
         pytest.param("exec sleep 60", "nothing listens on port", marks=pytest.mark.slow),
     ],
 )

@@ -114,6 +114,7 @@ def test_who_has_handed_in_nothing_has_no_points(place: Place) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_class_ends_with_make(place: Place) -> None:
     texts = real_of(labs.load("02-fork"))
     for name in ("ada", "bob", "cyd", "dan"):
@@ -191,6 +192,7 @@ def test_a_wrong_word(words: str, said: str) -> None:
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_to_watch(place: Place) -> None:
     """A check for each change; Ctrl-C, which goes to all of them, ends it."""
     work.begin(labs.load("02-fork"), place.work / "02-fork")

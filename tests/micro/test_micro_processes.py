@@ -71,6 +71,7 @@ def test_memory_makes_fork_dearer_and_huge_pages_less_so(plain: Micro) -> None:
     assert small > 2 * fork_ns(table(out))[1]
 
 
+@pytest.mark.slow
 def test_mappings_make_fork_dearer(plain: Micro) -> None:
     for kind in ("touched", "untouched"):
         none, many = fork_ns(plain.rows(f"fork-mappings -n 9 -m 5000 {kind}"))

@@ -162,6 +162,7 @@ def test_every_request_is_answered(
     assert 0 < row["client_busy"] <= 101
 
 
+@pytest.mark.slow
 def test_it_has_as_many_clients_as_it_may(ring_map: Micro) -> None:
     for way in ("epoll", "chain", "joined"):
         assert ring_map.column("rate", f"ring-map -c 1000 -d 16 -t 40 {way}", may_lack=way != "epoll")[0] > 0

@@ -87,7 +87,15 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("line", WRONG)
+#: As another of them is answered: by the same check of another goal's setting.
+ALIKE = (
+    "bench CH=99 ONLY=slow-client", "bench ONLY=nix", "diff FROM=05 TO=0", "diff FROM=01 TO=99", "lab CH=02 JSON=x",
+    "hint CH=02 DIR=x", "check CH=02 SURE=1", "test CH=77", "test CH=0", "run CH=0", "run CH=01 PORT=99999",
+    "chek CH=02", "test ONLY=m", "help GOAL=bnch", "my ALL=no",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", [pytest.param(s, marks=[pytest.mark.slow] * (s in ALIKE)) for s in WRONG])
 def test_a_wrong_command_line_is_answered_in_one_line(tmp_path: Path, line: str) -> None:
     status, out, err = make(tmp_path, *line.split())
     said = [text for text in err.splitlines() if not text.startswith("make: *** [")]
@@ -221,7 +229,11 @@ def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("args", "page", "tree"),
-    [("-vp 0", 200, 404), ("-p 0 -t 9 code", 404, 404), (". -p 0", 404, 200)],
+    [
+        pytest.param("-vp 0", 200, 404, marks=pytest.mark.slow),
+        pytest.param("-p 0 -t 9 code", 404, 404, marks=pytest.mark.slow),
+        (". -p 0", 404, 200),
+    ],
 )
 def test_the_tree_is_not_served_unless_it_is_named(
     tmp_path: Path, args: str, page: int, tree: int

@@ -101,6 +101,7 @@ def test_what_is_in_the_environment_was_meant_for_others(tmp_path: Path) -> None
     good(start(tmp_path, "-k", *words, change=EVERYTHING), MANY)
 
 
+@pytest.mark.slow
 def test_the_grader_and_the_reader_too(tmp_path: Path) -> None:
     (tmp_path / "jane").mkdir()
     shutil.copy(TREE / "code/00-client/client.c", tmp_path / "jane")
@@ -176,7 +177,14 @@ LOCALES: list[dict[str, str | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("change", LOCALES, ids=["nonsense", "mixed", "none"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(LOCALES[0], id="nonsense"),
+        pytest.param(LOCALES[1], id="mixed", marks=pytest.mark.slow),
+        pytest.param(LOCALES[2], id="none", marks=pytest.mark.slow),
+    ],
+)
 def test_in_any_locale(tmp_path: Path, change: dict[str, str | None]) -> None:
     good(start(tmp_path, *SAYS, "FROM=1", "TO=2", change=change), SAYS)
 
@@ -184,6 +192,7 @@ def test_in_any_locale(tmp_path: Path, change: dict[str, str | None]) -> None:
 OPTIONS = ["-k", "-B", "-j8", "-s", "-w", "-R", "-r", "-L", "--output-sync=target", "--trace"]
 
 
+@pytest.mark.slow
 def test_with_any_option_of_make(tmp_path: Path) -> None:
     """-B makes everything anew, -R forgets what cc is."""
     program = tmp_path / "build/bin/nothing"
@@ -244,7 +253,7 @@ def signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
 
 
-@pytest.mark.parametrize("numbers", [(0,), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("numbers", [*(pytest.param(one, marks=pytest.mark.slow) for one in ((0,), (1, 2))), (0, 1, 2)])
 def test_closed_descriptors(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     """What is printed must not land in a file of ours that got the number."""
     done = start(tmp_path, "done", "next", preexec_fn=closed(*numbers))
@@ -254,6 +263,7 @@ def test_closed_descriptors(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     assert kept.startswith('{\n "version": 1') and kept.endswith("}\n")
 
 
+@pytest.mark.slow
 def test_signals_that_are_blocked_or_ignored(tmp_path: Path) -> None:
     """With SIGCHLD ignored every program seems to have ended well."""
     good(start(tmp_path, *SAYS, "FROM=1", "TO=2", preexec_fn=signals), SAYS)
@@ -286,7 +296,11 @@ def test_limits(tmp_path: Path, name: str) -> None:
         assert not kept.exists() and complaint(done), done
 
 
-@pytest.mark.parametrize("line", ["done", "lab CH=02", "lab CH=process-cost", "amalgamate CH=02"])
+@pytest.mark.parametrize(
+    "line",
+    ["done", "lab CH=02",
+     *(pytest.param(s, marks=pytest.mark.slow) for s in ("lab CH=process-cost", "amalgamate CH=02"))],
+)  # fmt: skip
 def test_what_cannot_be_written_is_named(tmp_path: Path, line: str) -> None:
     """A full disk tells no name; nor does a limit on the size of files."""
     full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0))
@@ -308,6 +322,7 @@ def test_umask(tmp_path: Path, mask: int, ends: int) -> None:
 # ---- what reads and what is full ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_full_disk_and_a_reader_that_has_gone(tmp_path: Path) -> None:
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTEST", "INSIDE"))}
 

@@ -82,6 +82,7 @@ def test_workers_that_are_woken_are_counted() -> None:
     assert any(point.y for point in points(events))
 
 
+@pytest.mark.slow
 def test_one_client_that_has_something_computed() -> None:
     """Beside it the loop serves no other for as long as that takes; with threads the others are served."""
     for act in DEMOS["compute"].acts:
