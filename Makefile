@@ -351,7 +351,7 @@ trace recordings:
 # $(call lint,TOOL,command): runs it, or says that TOOL is missing; LINT=strict (CI) makes that an error.
 lint = $(Q)if command -v $(1) > /dev/null; then echo "  LINT     $(1)"; $(2); else echo "  SKIP     $(1) is not installed"; test "$(LINT)" != strict; fi
 C_SOURCES      := $(wildcard quest/*/*.c code/*/*.[ch] code/*/appendix/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
-SHELL_SOURCES  := $(wildcard setup/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
+SHELL_SOURCES  := $(wildcard setup/*.sh figures/*.sh .ci/* tests/*/*.sh tests/fresh-machine/run)
 PYTHON_SOURCES := quest labs setup tests
 # The tests of the labs are no package: their folders have the names of servers.
 TYPED := "-p quest" "-p setup" "-p tests" $(wildcard labs/*/*.py)

@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--about", default="", metavar="SLUG", help="the tests of one server, and no others")
     add("--patience", type=float, default=0.0, help="scale all time-outs by this: no calibration")
     add("--longest", type=int, default=1200, help="seconds after which a test that has not ended fails; 0: never")
+    add("--part", default="", metavar="N/M", help="the Nth of M parts of the tests: for M machines (.ci/run)")
     # for the labs, where that has points of its own; and their sandbox
     add("--unjudged", action="store_true", help="end servers without judging them")
     add("--in-cell", action="store_true", help="programs are started in a cell (quest/labs)")
@@ -106,15 +108,21 @@ def _exempt(item: pytest.Item) -> None:
             item.add_marker(expected if exemption.must_fail else pytest.mark.skip(reason=reason))
 
 
+def _select(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = filter(wanted, items)
+
+
 def _collected(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Which tests are run, and in which order."""
     config.stash[programs.COLLECTED] = list(items)
     for item in items:
         _exempt(item)
     if about := str(config.getoption("--about")):
-        chosen = [item for item in items if programs.is_about(item, about)]
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = chosen
+        _select(config, items, lambda item: programs.is_about(item, about))
+    if part := str(config.getoption("--part")):
+        number, parts = map(int, part.split("/"))
+        _select(config, items, lambda item: zlib.crc32(item.nodeid.encode()) % parts == number - 1)
     yield  # here -k and -m take items away: what waits is spread among those that are left
     if hasattr(config, "workerinput"):
         from tests.scheduling import spread
