@@ -400,7 +400,7 @@ def test_those_who_retire_are_bounded(start: Start) -> None:
 
 @contract("survives", "concurrency")
 def test_only_the_master_retires_a_worker(start: Start) -> None:
-    """pkill -USR1, by which other servers open their log anew. A worker with a client would stay, and its socket too."""
+    """pkill -USR1, by which other servers open their log anew. A worker with a client, and its socket, would stay."""
     server = start("-w", "2")
     with server.download():
         before = sorted(server.session())

@@ -151,7 +151,7 @@ def test_the_time_of_the_disk_is_not_the_clients(traced: Traced) -> None:
 
 @contract("idle-time-out", servers=WAITING)
 def test_more_readers_than_one_wait_reports_are_sent_the_rest(start: Start) -> None:
-    """As above. epoll_wait() is asked for 256 events (EVENTS), libowfat asks for 100, a ring completes 20 or 40 polls."""
+    """As above. epoll_wait() is asked for 256 events (EVENTS), libowfat asks for 100, a ring completes 20 or 40."""
     server, length = start("-t", "4"), 300_000
     with contextlib.ExitStack() as stack:
         readers = [
