@@ -161,37 +161,11 @@ static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
     return !unread && all_acknowledged(c->fd) ? WANT_CLOSE : conn_begin_to_linger(c, unread);
 }
 
-/* LINGERING: another look, after LINGER_LOOK_MS. */
-static inline enum want conn_look(struct conn *c)
-{
-    c->deadline = now_ms() + LINGER_LOOK_MS;
-    return linger_look(&c->linger, c->fd, LINGER_LOOK_MS);
-}
-
-/* SENDING: tries once more to send. A client that has read some of its reply has a new step. */
-static inline enum want conn_expire_reply(struct conn *c)
-{
-    off_t sent = c->exchange->sent;
-    long long deadline = c->deadline;
-    enum want want = conn_handle(c);
-
-    if (want != WANT_WRITE)
-        return want == WANT_CLOSE ? WANT_CLOSE : WANT_AGAIN;
-    if (c->deadline == deadline) { /* else a step of it is done, or another reply has begun */
-        if (c->exchange->sent == sent)
-            return WANT_CLOSE;
-        conn_begin_step(c);
-    }
-    return WANT_WRITE;
-}
-
 /*
- * The turn of a connection whose deadline has passed. One wait may report only some of those that
- * are ready, so this looks once more whether the client has done its part: sent bytes, or read some
- * of its reply. WANT_AGAIN: it has, or waits for the disk, and the next pass goes on; so this never
- * changes from WANT_READ to WANT_WRITE or back. READING with a reply that is not acknowledged:
- * begins to linger, since a request that comes after close() would reset the connection and lose
- * the reply. LINGERING: another look. Others: WANT_CLOSE; a reply that is being sent is cut off.
+ * The turn of a connection whose deadline has passed. WANT_AGAIN if the client has sent bytes that
+ * are not read yet, or waits for the disk. READING with a reply that is not acknowledged: begins to
+ * linger, since a request that comes after close() would reset the connection and lose the reply.
+ * LINGERING: another look. All others: WANT_CLOSE; a reply that is being sent is cut off.
  */
 static inline enum want conn_expire(struct conn *c)
 {
@@ -199,11 +173,12 @@ static inline enum want conn_expire(struct conn *c)
 
     if (conn_waits_for_disk(c) || (c->state == READING && recv(c->fd, &byte, 1, MSG_PEEK) > 0))
         return WANT_AGAIN;
-    if (c->state == SENDING)
-        return conn_expire_reply(c);
     if (c->state == READING && !all_acknowledged(c->fd))
         return conn_begin_to_linger(c, false);
-    return c->state == LINGERING ? conn_look(c) : WANT_CLOSE;
+    if (c->state != LINGERING)
+        return WANT_CLOSE;
+    c->deadline = now_ms() + LINGER_LOOK_MS;
+    return linger_look(&c->linger, c->fd, LINGER_LOOK_MS);
 }
 
 #endif

@@ -26,7 +26,7 @@ static int count;
 static int again;              /* clients in AGAIN */
 static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
-static long long wait_began;   /* of this pass: conn_expire() looks at who was overdue then */
+static long long wait_began;   /* of this pass: who was overdue then has been looked at since */
 /* Clients at the last shortage of descriptors; 0 once a quarter has left. */
 static int count_at_shortage;
 /* No client could be ended since then; 0: one could, or one was added. */

@@ -83,7 +83,7 @@ bool clients_may_accept(void);
 
 /* How long to wait at most; -1: until an event. Call it once a pass, just before the wait: clients
  * that come to AGAIN later have their turn in the next pass, and those whose deadline comes later
- * are overdue in the next pass, when a wait has looked at EVENTS of them (see conn_expire()). */
+ * are overdue in the next pass, when a wait has looked at them. */
 int clients_timeout_ms(void);
 
 /* After the signal to stop; may be called more than once. No client is accepted any more, and each

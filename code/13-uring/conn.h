@@ -34,7 +34,7 @@ struct uring_conn {
     int slot; /* of the socket in the ring's table: not a descriptor of the process */
     int in_flight;
     enum uring_state state;
-    bool no_wait;           /* time is up; only what can be done at once is received, or sent */
+    bool no_wait;           /* RECEIVING: time is up; only what has come already is received */
     bool half_closed;       /* shut for sending */
     bool held_up;           /* the reply waits for the client to read */
     bool replied;           /* it had a reply before, which may still be under way */

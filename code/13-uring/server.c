@@ -213,7 +213,7 @@ static void event_loop(int listen_fd)
             stop_receiving();
         else if (ring_room())
             submit_accept(listen_fd);
-        long long now = now_ms(); /* one wait brings 20 or 40 completions: see steps_expire() */
+        long long now = now_ms(); /* who is overdue now is looked at once more, by the wait */
         ring_wait(timeout_ms());
         take_completions();
         while (ring_room() && (job = uring_job_next()) != NULL)

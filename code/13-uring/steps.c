@@ -301,8 +301,6 @@ static bool on_read(struct uring_conn *c, int result)
 /* Polls once for POLLOUT; meanwhile the job holds no piece. The unsent bytes are read again. */
 static bool wait_for_room(struct uring_conn *c)
 {
-    if (c->no_wait)
-        return false;
     struct io_uring_sqe *sqe = submit(c, WRITABLE);
 
     c->held_up = true;
@@ -359,7 +357,6 @@ static bool on_sent(struct uring_conn *c, int result)
     job->sent += result > 0 ? result : 0;
     if (job->sent == uring_job_size(job))
         return on_all_sent(c);
-    c->no_wait = c->no_wait && job->sent == before; /* else the client has read */
     if (before < UNSENT_PROOF && job->sent >= UNSENT_PROOF)
         lift_limit(c);
     if (before / STEP_BYTES != job->sent / STEP_BYTES)
@@ -434,8 +431,7 @@ bool steps_go_on(struct uring_conn *c)
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe)
 {
     /* The operation is submitted again. So is the receive that steps_stop_waiting() has cancelled;
-     * then it does not wait, and on EAGAIN on_received() begins to linger. After the poll that
-     * steps_expire() has cancelled the rest is sent, if there is room. */
+     * then it does not wait, and on EAGAIN on_received() begins to linger. */
     bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED;
 
     if (interrupted && step != OPENED && step < WRITABLE)
@@ -454,7 +450,7 @@ bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring
     case WRITABLE:
         c->held_up = false;
         c->job->asked = now_ms();
-        return (cqe->res >= 0 || cqe->res == -ECANCELED) && steps_go_on(c);
+        return cqe->res >= 0 && steps_go_on(c);
     case LOOKED:
         return on_looked(c, cqe->res);
     case HALF_CLOSED:
@@ -492,14 +488,8 @@ bool steps_expire(struct uring_conn *c)
 {
     if (c->state == LINGERING)
         return look_whether_arrived(c);
-    if (c->no_wait) /* a completion was lost (EBADR, ring.c) */
+    if (c->held_up || c->no_wait) /* no_wait: a completion was lost (EBADR, ring.c) */
         return false;
-    if (c->held_up) { /* there may be room, and the poll's completion has not come yet */
-        begin_step(c, REPLYING);
-        c->no_wait = true;
-        io_uring_prep_cancel64(ring_sqe(RING_IGNORED), (uintptr_t)c | WRITABLE, 0);
-        return true;
-    }
     if (c->state == REPLYING && is_too_late(c->job))
         return give_up(c);
     if (c->state == REPLYING)

@@ -81,7 +81,6 @@ static void begin_step(struct owfat_conn *c)
 {
     give_time(c, c->options->timeout);
     c->since = now_ms();
-    c->late = false;
     list_remove(&c->node);
     list_append(&by_step, &c->node);
 }
@@ -170,13 +169,7 @@ static enum want finish(struct owfat_conn *c, bool unread, bool may_close)
 bool owfat_expire(struct owfat_conn *c)
 {
     char byte;
-    bool clock_was_set = !c->lingering && now_ms() - c->since < c->options->timeout * 1000LL;
 
-    if (clock_was_set || (c->out != NULL && !c->late)) {
-        c->late = !clock_was_set;
-        give_time(c, LOOK_S);
-        return false;
-    }
     if (c->out != NULL)
         return true;
     if (!c->lingering && recv(c->fd, &byte, 1, MSG_PEEK) <= 0) {

@@ -23,7 +23,6 @@ struct owfat_conn {
     struct owfat_reply *out; /* the reply on its way; else NULL */
     const struct options *options;
     bool held_up;     /* the reply waits for the client to read */
-    bool late;        /* ... its time is up; it has one more look */
     long long since;  /* when the step in hand, or lingering, began, by now_ms() */
     struct list node; /* in the list of all, which is in the order of `since` */
 };
@@ -40,8 +39,7 @@ struct owfat_conn *owfat_that_leaves(int ms);
 
 /* Its time is up: returns whether it shall end. As conn_expire() of 05b: if a reply has not
  * arrived it begins to linger. It gets another second if the client has sent bytes that are not
- * read yet; once for a reply, since one wait reports 100 clients and a turn may wait for the disk;
- * if only the wall clock says that it is late; and while it lingers and has credit. */
+ * read yet, and while it lingers and has credit. */
 bool owfat_expire(struct owfat_conn *c);
 
 /* Closes fd and frees what the connection owns. At the end of a turn: the library may still

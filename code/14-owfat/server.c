@@ -194,7 +194,7 @@ static void event_loop(int listen_fd, const struct options *o)
             handle(io_getcookie(fd));
         }
         /* endregion: turn */
-        if (!interrupted) /* else no client has been looked at */
+        if (!interrupted) /* else no client has been looked at: it may only seem to be late */
             end_overdue(listen_fd);
         free_ended(listen_fd);
     }

@@ -88,7 +88,7 @@ static void linger(struct serving *s, bool unread, bool may_close)
         if (why == MUST_END)
             return;
         if (why == TOO_LATE) /* LINGER_LOOK_MS have passed */
-            want = conn_look(c);
+            want = conn_expire(c);
         else
             want = linger_read(&c->linger, c->fd);
     }
@@ -124,7 +124,6 @@ static int send_reply(struct serving *s, const struct reply *r)
 {
     static char chunk[CHUNK];
     struct conn *c = s->conn;
-    enum why why = READY;
     off_t sent = 0;
 
     c->has_read = false;
@@ -138,16 +137,13 @@ static int send_reply(struct serving *s, const struct reply *r)
         ssize_t n = send(c->fd, chunk, (size_t)len, r->may_close ? FIN_FOLLOWS : 0);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && (errno != EAGAIN || why == TOO_LATE))
-            return -1;
-        if (n < 0 && (why = await(s, WANT_WRITE)) == MUST_END)
+        if (n < 0 && (errno != EAGAIN || await(s, WANT_WRITE) != READY))
             return -1;
         if (n < 0) /* it has waited, so errno and `chunk` no longer count */
             continue;
         unsent_count(c->fd, sent, sent + n);
-        if (why == TOO_LATE || sent / STEP_BYTES != (sent + n) / STEP_BYTES)
-            conn_begin_step(c); /* TOO_LATE: the client had read, and no wait had reported it */
-        why = READY;
+        if (sent / STEP_BYTES != (sent + n) / STEP_BYTES)
+            conn_begin_step(c);
         sent += n;
         s->left -= n;
         c->has_read = sent >= UNSENT_PROOF;

@@ -2,7 +2,6 @@
 asserted.
 """
 
-import contextlib
 import time
 
 import pytest
@@ -14,7 +13,6 @@ from tests.conformance.site import HELLO, noise
 from tests.conformance.wire import ASK, LAST, Connection, ConnectionLost, request
 
 pytestmark = [kind("model"), pytest.mark.long]
-READERS = 300
 
 
 @pytest.fixture
@@ -147,31 +145,6 @@ def test_the_time_of_the_disk_is_not_the_clients(traced: Traced) -> None:
         time.sleep(0.2)  # the buffers are full
         assert c.read_exactly(length) == noise(length)
     assert trace.count("openat2") > 0
-
-
-@contract("idle-time-out", servers=WAITING)
-def test_more_readers_than_one_wait_reports_are_sent_the_rest(start: Start) -> None:
-    """As above. epoll_wait() is asked for 256 events (EVENTS), libowfat asks for 100, a ring completes 20 or 40."""
-    server, length = start("-t", "4"), 300_000
-    with contextlib.ExitStack() as stack:
-        readers = [
-            stack.enter_context(server.download("/big.bin", f"Range: bytes=0-{length - 1}", window=16384))
-            for _ in range(READERS)
-        ]
-        time.sleep(0.3)  # all buffers are full, and the server waits
-        got = [bytearray() for _ in readers]
-        with server.held():
-            until = time.monotonic() + 4.5
-            while time.monotonic() < until:
-                for body, c in zip(got, readers, strict=True):
-                    body += c.read_until_silence(0)
-                time.sleep(0.1)
-        until = time.monotonic() + server.patience.limit
-        while any(len(body) < length for body in got) and time.monotonic() < until:  # all at once
-            for body, c in zip(got, readers, strict=True):
-                body += c.read_until_silence(0) if c.ended is None else b""
-        assert [len(body) for body in got] == [length] * READERS
-        assert bytes(got[0]) == noise(length)
 
 
 @contract("idle-time-out", servers=[s for s in EVERY if s != "01-iterative"])
