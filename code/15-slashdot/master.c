@@ -174,18 +174,19 @@ static long long next_deadline(void)
     return candidate.pid > 0 && candidate.until < until ? candidate.until : until;
 }
 
-/* Sleeps until a signal or the next deadline. Returns the signal, or -1. */
+/* Sleeps until a signal or a deadline. Returns the signal; -1: none, or others sent RETIRE. */
 static int wait_for_signal(void)
 {
     long long until = next_deadline(), left = until - now_ms();
     struct timespec most = {0};
+    siginfo_t info;
 
     if (left > 0)
         most = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
-    int signum = sigtimedwait(&awaited, NULL, until == NEVER ? NULL : &most);
+    int signum = sigtimedwait(&awaited, &info, until == NEVER ? NULL : &most);
     if (signum < 0 && errno != EAGAIN && errno != EINTR)
         die_errno("sigtimedwait");
-    return signum;
+    return signum == RETIRE && info.si_pid != getppid() ? -1 : signum;
 }
 
 /* ---- the next program */

@@ -62,7 +62,7 @@ void worker_tells_master(int number, int signal_fd);
 
 #define WORKERS_MOST_SOCKETS 1024
 
-/* To a worker, which ignores it from others than its parent, or a successor. Not SIGHUP: "pkill
+/* To a worker or a successor, which ignore it from others than their parent. Not SIGHUP: "pkill
  * -HUP" sends that to all processes of a name. */
 #define RETIRE SIGUSR1
 

@@ -399,9 +399,13 @@ def test_those_who_retire_are_bounded(start: Start) -> None:
 
 
 @contract("survives", "concurrency")
-def test_only_the_master_retires_a_worker(start: Start) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["first", "successor"])
+def test_only_the_master_retires_a_worker(start: Start, again: bool) -> None:
     """pkill -USR1, by which other servers open their log anew. A worker with a client, and its socket, would stay."""
     server = start("-w", "2")
+    if again:
+        restart(server)
+        assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
     with server.download():
         before = sorted(server.session())
         for pid in before:
