@@ -32,8 +32,8 @@ $(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
 
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
 # settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
-# Their names, and those of the goals, are read from the table of goals: Setting("NAME", name="NAME", Goal("name". Here are those
-# that go with any goal: of some CI tells its make, and they are in the environment of all that this starts.
+# Their names, and those of the goals, are read from the table of goals: Setting("NAME", name="NAME", Goal("name". The first
+# ones go with any goal. CI gives some of them to its make, which puts them into the environment of all that it starts.
 TABLE    := quest/command/goals.py
 SETTINGS := LOGS LINT PYTEST_ARGS TEST_JOBS V WERROR $(filter-out CLIENT SERVER MANY,$(shell awk -F'"' \
 	'{for (i = 1; i < NF; i++) if ($$i ~ /(Setting.|name=)$$/ && $$(i + 1) ~ /^[A-Z_]+$$/) print $$(i + 1)}' $(TABLE)))

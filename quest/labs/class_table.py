@@ -480,9 +480,9 @@ class _Class:
         return missing
 
     def _end_children(self) -> None:
-        """SIGTERM for each process that grades, also for one that only now begins; returns when nobody
-        grades. What is at work is counted by those who do it: a signal may come while submit() has begun
-        a grading and has not yet returned it. A second signal would end a grading's own clearing up.
+        """SIGTERM for each process that grades, also for one that only now begins; returns when no grading
+        is at work. The threads count these themselves: a signal may come while submit() has begun a
+        grading and has not yet returned it. A second signal would end a grading's own clearing up.
         """
         with self.lock:
             self.ended = True
