@@ -246,8 +246,7 @@ class Started:
 
     def release(self) -> None:
         for pid in [] if self._is_gone() else proc.session(self._process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            proc.send(pid, signal.SIGKILL)
         self._process.wait()
         self._out.close()
         self._err.close()

@@ -72,6 +72,12 @@ def stopped(pid: int) -> bool:
     return {state for task in tasks(pid) for state in stat_fields(task)[:1]} <= {"T", "Z", "X"}
 
 
+def send(pid: int, signum: int) -> None:
+    """A signal to one of several that were there when they were listed: one that has ended since gets none."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signum)
+
+
 def stop(pid: int) -> None:
     """SIGSTOP, until it has reached all threads; TimeoutError if it does not. Not for a process with a tracer: nothing
     tells there that the signal has come.

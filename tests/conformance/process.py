@@ -435,8 +435,7 @@ class Server:
         if not self.target.in_cell:
             os.killpg(self.pid, signum)
         for pid in self.session() if self.target.in_cell else []:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signum)
+            proc.send(pid, signum)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -445,7 +444,7 @@ class Server:
         """
         pids = self.processes()
         for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+            proc.send(pid, signal.SIGSTOP)
         try:
             traced = any(Path(word).name == "strace" for word in self.launch.wrapper)
             if not wait_until(lambda: traced or all(map(proc.stopped, pids)), self.patience.limit):
@@ -453,7 +452,7 @@ class Server:
             yield
         finally:
             for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+                proc.send(pid, signal.SIGCONT)
 
     def finishes(self, c: Connection, left: int, signalled: float, drips: bool = False) -> bytes:
         """So many bytes, the rest of the reply in flight of a server that was told to stop at `signalled`. drips: for

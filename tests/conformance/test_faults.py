@@ -180,8 +180,7 @@ def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int
     while time.monotonic() < begin + 2.5:
         for pid in server.children():
             killed.add(pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            proc.send(pid, signal.SIGKILL)
         time.sleep(0.001)
     assert workers < len(killed) <= workers * (2 + time.monotonic() - begin)
     if workers > 1:
@@ -226,8 +225,7 @@ def test_workers_that_cannot_be_replaced(start: Start, target: Target) -> None:
 
     def ends() -> bool:
         for pid in server.children():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            proc.send(pid, signal.SIGKILL)
         return not server.alive()
 
     assert wait_until(ends, 6 + server.patience.limit)
@@ -448,8 +446,7 @@ def test_a_storm_of_signals(start: Start, docroot: Site) -> None:
     def send_to_all(*numbers: signal.Signals) -> None:
         for signum, pid in itertools.product(numbers, server.processes()):
             if pid != server.pid or not server.target.model.under_inetd:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signum)
+                proc.send(pid, signum)
         time.sleep(0.0005)
 
     with meanwhile(lambda: send_to_all(*STORM)):
