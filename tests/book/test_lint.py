@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quest.book import contents, readme
+from quest.book import contents, parts, readme
 from quest.book import lint as checks
 from quest.ground.errors import InputError
 from tests.book.tree import ROOT, Done, Tree, files_of
@@ -25,6 +25,13 @@ from tests.book.tree import ROOT, Done, Tree, files_of
 def test_a_measured_number_of_the_readme_is_bound(text: str, found: list[str]) -> None:
     assert readme.unbound(text) == found
     assert readme.unbound((ROOT / "README.md").read_text(encoding="utf-8")) == []
+
+
+def test_the_map_of_the_readme_has_each_page_in_the_order_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## The map\n")
+    pages = re.findall(r"\]\(chapters/([\w-]+)\.md\)", rest.partition("\n## ")[0])
+    assert pages == parts.read_parts().pages[1:]
 
 
 # A tree with just enough for the lint, and nothing wrong in it.
