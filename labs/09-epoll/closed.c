@@ -1,8 +1,8 @@
 /*
- * closed.c: a client is handed over to a helper process, and the event loop is done with it. Then
- * the client speaks. That is the helper's business; how often is the loop told of it?
+ * closed.c: an event loop hands a client over to a helper process, and then closes its own
+ * descriptor of it. After that the client sends bytes. How often is the loop told of them?
  *
- * Takes nothing. Status 0: never, and the helper has its client still. Sources: epoll(7), close(2).
+ * No arguments. Exit status 0: never, and the helper still has it. Sources: epoll(7), close(2).
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 static int epoll_fd;
 
-/* The helper has inherited the connection, and reads from it later. */
+/* The helper inherits the connection; a real one would read from it. */
 static pid_t start_helper(int client)
 {
     pid_t pid = fork();
@@ -28,7 +28,7 @@ static pid_t start_helper(int client)
     if (pid != 0)
         return pid;
     close(client);
-    alarm(10); /* should nobody be left to end it */
+    alarm(10); /* in case its parent dies first */
     for (;;)
         pause();
 }

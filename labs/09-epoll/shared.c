@@ -1,8 +1,8 @@
 /*
  * shared.c: two workers, each with a client of its own, and each waits for its client by epoll.
- * The second worker's client speaks, the first one's does not. Who is told?
+ * The second client sends a byte, the first one does not. Which worker is told?
  *
- * Takes nothing. Status 0: the second worker alone. Sources: epoll(7), fork(2).
+ * No arguments. Exit status 0: only the second worker is told. Sources: epoll(7), fork(2).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int take_client(int epoll_fd, int *client)
     return ends[0];
 }
 
-/* Its client speaks. It says so to the first worker, and stays until that one has looked. */
+/* Its client sends a byte. Tells the first worker so, and stays until that one has looked. */
 static _Noreturn void second_worker(int epoll_fd, const int *workers)
 {
     struct epoll_event event;
