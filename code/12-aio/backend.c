@@ -44,7 +44,7 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
             continue;
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
-        if (n == 0) /* shorter than promised: only the end of the connection can say so */
+        if (n == 0) /* the file is shorter than promised: only the end of the connection says so */
             return SENT_FAILED;
         x->sent += n;
         *budget -= n;

@@ -1,9 +1,9 @@
 /*
  * backend.h: how the bytes of a file come from the disk to the socket while the loop goes on. A
  * backend (-d) reads a piece of the file into memory and says when it is there; then the loop sends
- * it. They differ in what waits for the disk: our threads (piece.c), threads of the C library
- * (backend_posix.c), the kernel (backend_linux.c). Other rows of the table of lighttpd 1.5 are in
- * appendix/.
+ * it. Backends differ in what waits for the disk: our threads (piece.c), threads of the C library
+ * (backend_posix.c), the kernel (backend_linux.c). Four other ways to send a file, which are only
+ * measured, are in appendix/.
  */
 #ifndef BACKEND_H
 #define BACKEND_H
@@ -14,14 +14,14 @@
 #include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 
-#define PIECE_SIZE  (256 * 1024) /* of a piece at most; as TURN_BYTES of conn.c */
-#define PIECE_KEPT  (56 * 1024)  /* if its socket is full: with the exchange below 64 KiB */
+#define PIECE_SIZE  (256 * 1024) /* bytes of a piece at most; as TURN_BYTES of conn.c */
+#define PIECE_KEPT  (56 * 1024)  /* kept if the socket is full: about 64 KiB with the exchange */
 #define PIECE_ALIGN 4096         /* of buffer, offset and length, as O_DIRECT asks for */
 
 struct piece {
     struct job job; /* first: a pointer to it is a pointer to the piece */
     int fd;
-    off_t wanted; /* offset of the reply when the reading began */
+    off_t wanted; /* exchange_offset() when the reading began */
     off_t from;   /* the multiple of PIECE_ALIGN at or before it, where the reading begins */
     size_t want;  /* bytes to read, a multiple of PIECE_ALIGN */
     ssize_t have; /* bytes read, or minus an errno; may be less than `want` */
@@ -44,8 +44,8 @@ extern const struct backend backend_threads, backend_posix, backend_linux;
 enum fetched {
     FETCHED,     /* send() need not wait for the disk (with the sources of appendix/ it may) */
     FETCHING,    /* a job is under way */
-    FETCH_FAILED /* errno: EIO, too, if the file has become shorter; EAGAIN: the disk did not
-                    answer, or too many jobs were given up; ENOMEM */
+    FETCH_FAILED /* errno says why. EIO: also if the file has become shorter; EAGAIN: the disk did
+                    not answer, or jobs_refused(); ENOMEM */
 };
 
 /* Where the body of a reply comes from: pieces, or what appendix/ has in their place. */
@@ -68,11 +68,11 @@ void backend_choose(const char *name, int readers);
 enum sent backend_send(int fd, struct exchange *x, long *budget);
 void backend_end(struct exchange *x);
 
-/* Before there are threads: else their stacks could take the last of the memory, and no client
- * would get the buffer that its reply needs. */
+/* Makes the first buffer, or ends the program. Before there are threads: else their stacks could
+ * take the last of the memory, and no client would get the buffer that its reply needs. */
 void piece_init(void);
 
-/* The operations of a body_source whose pieces the backend reads; and its start(). */
+/* piece_start() starts the backend that reads; the other three are operations of a body_source. */
 void piece_start(const struct backend *backend, int readers);
 enum fetched piece_fetch(struct exchange *x);
 ssize_t piece_send(int fd, struct exchange *x, size_t most);

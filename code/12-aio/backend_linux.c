@@ -41,8 +41,8 @@ static bool linux_submit(struct piece *p)
     return true;
 }
 
-/* Submits waiting reads while there is room. A refused read is over, with an error; on EAGAIN it
- * stays in the list. */
+/* Submits waiting reads while there is room. A read that the kernel refuses is over, with an error;
+ * on EAGAIN it stays in the list, if another read is in the kernel, whose end makes room. */
 static void linux_submit_waiting(void)
 {
     while (!list_is_empty(&waiting) && room > 0) {
@@ -74,7 +74,7 @@ static void linux_collect(void)
             job_collected(&p->job);
         }
     } while (n == EVENTS_AT_ONCE || (n < 0 && errno == EINTR));
-    if (n < 0) /* no read would ever be over */
+    if (n < 0) /* to go on would mean that no read is ever over */
         die_errno("io_getevents");
     linux_submit_waiting();
 }

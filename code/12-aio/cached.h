@@ -2,7 +2,7 @@
  * cached.h: opens and reads what the kernel has in memory, and fails with EAGAIN where that would
  * wait for a disk or for another machine. A server tries this first and gives the rest to a thread:
  * so a page in memory does not wait in a queue behind pages that are not. On a file system that
- * cannot tell the answer is always EAGAIN.
+ * cannot tell, the answer is always EAGAIN.
  */
 #ifndef CACHED_H
 #define CACHED_H
@@ -12,8 +12,8 @@
 
 /*
  * Options of openat2(2) to open a name below `root` from memory only (RESOLVE_CACHED, Linux 5.12).
- * NULL unless root is on a file system that cached.c lists: others may wait all the same, as FUSE
- * and network file systems, which send a message. Mounts below `root` are left out (EXDEV).
+ * NULL unless root is on a file system that cached.c lists: others may wait all the same, such as
+ * FUSE and network file systems, which send a message. Mounts below `root` are left out (EXDEV).
  */
 struct open_how;
 const struct open_how *cached_how(int root);

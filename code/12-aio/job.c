@@ -149,7 +149,7 @@ struct conn *jobs_next_over(void)
         list_remove(&job->node);
         over_count--;
         pthread_mutex_unlock(&over_lock);
-        if (job->state == UNDER_WAY) /* else nothing has come to an end: helper.c */
+        if (job->state == UNDER_WAY) /* else IDLE: helper.c gave it up, nothing has ended */
             last_end = now_ms();
         job->state = OVER;
         if (job->conn != NULL) {

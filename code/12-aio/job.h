@@ -57,8 +57,8 @@ bool job_is_lost(const struct job *job);
  * else that it uses, and drop() is called when it is over, which may be never. */
 bool job_give_up_if_lost(struct exchange *x, void (*drop)(struct job *));
 
-/* After a job that failed: if no byte of the reply has been sent the client is told `error`
- * instead; else returns false: Content-Length is sent, so the connection must be closed. */
+/* After a job that failed. If no byte of the reply is out: calls end(), puts `error` in its place,
+ * returns true. Else false: Content-Length is out, so the connection must be closed. */
 bool job_reply_error(struct exchange *x, int error);
 
 /* True while 256 jobs that were given up are not over: no other job may begin. */
@@ -67,14 +67,14 @@ bool jobs_refused(void);
 /*
  * For jobs that no thread of ours does. jobs_take_over() calls `collect`, which calls
  * job_collected() for each job that is done. jobs_ring() makes the loop call jobs_take_over(), from
- * any thread.
+ * any thread. There is room for two collectors; a third is never called.
  */
 void jobs_collect_by(void (*collect)(void));
 void job_collected(struct job *job);
 void jobs_ring(void);
 
-/* Threads with one queue. If fewer can be had a line on stderr says so; if none, the program ends.
- * pool_run() begins the job: one of them calls job->run. */
+/* Threads with one queue; they never end. If fewer can be had a line on stderr says so; if none,
+ * the program ends. pool_run() begins the job: one of them calls job->run() and hands it back. */
 struct pool;
 struct pool *pool_start(int threads);
 void pool_run(struct pool *pool, struct job *job);

@@ -114,7 +114,7 @@ bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd
         return false;
     if (found.error == 0)
         reply_file(&x->reply, req, found.fd, &found.st, path);
-    else /* EAGAIN, 503: no job could begin, or it was given up */
+    else /* EAGAIN becomes 503: no job could begin, or it was given up */
         reply_errno(&x->reply, req, found.error);
     return true;
 }

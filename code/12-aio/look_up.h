@@ -27,16 +27,16 @@ struct found {
 /* Starts so many threads. 0: the loop itself waits, in look_up_reply(). */
 void look_up_start(int threads, int docroot_fd);
 
-/* Opens the file if that needs no disk. False: it has to be looked up by a thread. */
+/* Opens the file if that needs no disk, or sets found->error. False (EAGAIN): use a thread. */
 bool look_up_now(struct found *found, int docroot_fd, const char *path);
 
-/* Has a thread open it, and call then(), which may be NULL; x->held is the job. Returns false if it
- * cannot begin: no memory, or jobs_refused(). */
+/* Has a thread open it and, if that succeeds, call then() there; `then` may be NULL. x->held is the
+ * job. Returns false if it cannot begin: no memory, or jobs_refused(). */
 bool look_up_begin(struct exchange *x, int docroot_fd, const char *path,
                    void (*then)(struct found *));
 
-/* Takes the result of the job x->held, which is NULL then. False: it is still under way. Where the
- * disk does not answer, found->error is EAGAIN. */
+/* Takes the result of the job x->held and frees it; x->held is then NULL. False: it is still under
+ * way. Where the disk does not answer the job is given up, and found->error is EAGAIN. */
 bool look_up_take(struct exchange *x, struct found *found);
 
 /* The find() of struct conn_ops. */

@@ -53,7 +53,7 @@ static void piece_give_buffer(struct piece *p)
         munmap(p->buffer, p->room);
 }
 
-/* NULL with ENOMEM. */
+/* The new piece is x->held, and piece_end() frees it. NULL with ENOMEM. */
 static struct piece *piece_new(struct exchange *x)
 {
     char *buffer = piece_take_buffer(PIECE_SIZE);
@@ -148,7 +148,7 @@ enum fetched piece_fetch(struct exchange *x)
         return job_give_up_if_lost(x, piece_drop) ? piece_failed(EAGAIN) : FETCHING;
     if (piece_ready(x, p) > 0)
         return FETCHED;
-    if (p->job.state == OVER) { /* none of its bytes is left; had it any? */
+    if (p->job.state == OVER) { /* its bytes are all sent, or it has brought none */
         p->job.state = IDLE;
         if (p->have < 0 || exchange_offset(x) == p->wanted)
             return piece_failed(p->have < 0 ? (int)-p->have : EIO);

@@ -1,7 +1,7 @@
 /*
  * appendix.h: what is measured beside the chapter's three backends. It replaces operations of the
- * server, and the reading path needs none of it: the other rows of the table of lighttpd 1.5 (-d),
- * Perlbal's way, lighttpd's stat accelerator (-m unix, -m tcp), O_NOATIME (-n).
+ * server; to understand the server it is not needed. Other ways of lighttpd 1.5 (-d), Perlbal's (-d
+ * readahead), lighttpd's stat accelerator (-m unix, -m tcp), O_NOATIME (-n).
  */
 #ifndef APPENDIX_H
 #define APPENDIX_H
@@ -12,7 +12,7 @@ extern const struct body_source source_readahead, source_threads_sendfile;
 void readahead_start(int readers);
 void threads_sendfile_start(int readers);
 
-/* False: no such backend. */
+/* Fills *from and starts the threads that it needs. False: no such backend. */
 bool appendix_choose(const char *name, int readers, struct body_source *from);
 
 /* Reading a file is not noted in its inode, where we may ask for that. */
@@ -24,7 +24,7 @@ void appendix_no_atime(struct conn_ops *ops);
     "              the file, and where that waits for a disk all wait, without a bound"
 
 /* If `who` is "unix" or "tcp": starts the helper process, before there are threads, and has it
- * asked before each look-up. The loop watches helper_fd() as it watches jobs_fd(). */
+ * asked before each look-up. The loop watches helper_fd() as jobs_fd(). helper_stop() blocks. */
 bool helper_choose(struct conn_ops *ops, const char *who, int docroot_fd);
 int helper_fd(void);
 void helper_stop(void);

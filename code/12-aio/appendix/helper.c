@@ -6,9 +6,9 @@
  *
  * A question on a line, which is a socket, is the path with its length before it, the answer one
  * byte. A thread of the helper waits at the other end of each line; so a line has one question at a
- * time, and questions wait for a line. job_is_lost() bounds that for each client. It asks for files
- * in memory, too, so all clients wait while no line answers. A line whose question is given up is
- * lost; without a line files are looked up by threads.
+ * time, and questions wait for a line. job_is_lost() bounds that for each client. The server asks
+ * for files in memory, too, so all clients wait while no line answers. A line whose question is
+ * given up is lost; without a line files are looked up by threads.
  * Limit: the loop's own open() is not bounded. It waits where the name has left the caches since
  * the answer, and on file systems that ask another machine at each open, as NFS does.
  */
@@ -161,7 +161,7 @@ static bool line_ask(struct helper_job *h)
         if (lines[i].fd < 0 || lines[i].asked != NULL)
             continue;
         if (send(lines[i].fd, &h->question, (size_t)len, MSG_NOSIGNAL) !=
-            len) { /* a free line is empty */
+            len) { /* a free line is empty, so this one is broken */
             line_lose(&lines[i]);
             continue;
         }
@@ -209,8 +209,8 @@ static void helper_drop(struct job *job)
     free(job);
 }
 
-/* The helper has not answered this question. That its line is shut brings an event, and then
- * line_take_answer() has done with both. It is no sign of life for the others that wait: IDLE. */
+/* The helper has not answered this question. Shutting its line brings an event, on which
+ * line_take_answer() closes the line and hands the job back. IDLE: that counts as no answer. */
 static void line_give_up(struct helper_job *h)
 {
     h->job.state = IDLE;
@@ -219,7 +219,7 @@ static void line_give_up(struct helper_job *h)
             shutdown(lines[i].fd, SHUT_RDWR);
 }
 
-/* Returns false if that cannot be: no memory, or the helper is gone. */
+/* Returns false if that cannot be: no memory, jobs_refused(), or the helper is gone. */
 static bool helper_begin(struct exchange *x, const char *path)
 {
     struct helper_job *h = jobs_refused() ? NULL : calloc(1, sizeof *h);

@@ -36,7 +36,7 @@ static void readahead_run(struct job *job)
     struct ahead *a = (struct ahead *)job;
     char byte;
 
-    /* If it cannot, the reads below do it. */
+    /* If readahead() fails, the reads below do its work. */
     readahead(a->fd, a->from, (size_t)(a->until - a->from));
     for (off_t at = a->from; at < a->until; at += PAGE - at % PAGE) {
         ssize_t n = pread(a->fd, &byte, 1, at);
