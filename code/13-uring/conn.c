@@ -101,7 +101,7 @@ struct uring_conn *uring_conn_next_due(void)
     return due;
 }
 
-/* Whether the step in hand, or LINGERING, has lasted `ms`. (Not: how many bytes it has taken.) */
+/* Whether the step in hand, or LINGERING, has lasted `ms`. */
 static bool has_lasted(const struct uring_conn *c, int ms)
 {
     return now_ms() - c->since >= ms;

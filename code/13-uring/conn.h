@@ -1,6 +1,6 @@
 /*
  * conn.h: a connection whose operations the kernel has in hand. `in_flight` counts the completions
- * that are to come for it, which carry its address or its job's: it is freed only when that is 0.
+ * that are to come with its address, or with its job's. It is freed only when in_flight is 0.
  *
  *                       a request is complete
  *     accept -> RECEIVING -----------------> REPLYING   waits for a piece of a lane (job.h)
@@ -49,17 +49,17 @@ struct uring_conn {
     struct list node;      /* in the list of its state, unless ENDING */
 };
 
-/* NULL without memory. */
+/* NULL without memory. uring_conn_free() neither closes the slot nor frees a job. */
 struct uring_conn *uring_conn_new(int slot);
 void uring_conn_free(struct uring_conn *c);
 extern int uring_conns; /* how many there are */
 
-/* Keeps what a client has sent, false without memory; forgets the first `used` bytes of it. */
+/* Appends a copy of what a client sent, false without memory; forgets the first `used` bytes. */
 bool uring_conn_keep(struct uring_conn *c, const char *bytes, size_t len);
 void uring_conn_forget(struct uring_conn *c, size_t used);
 
-/* Detaches the job, if uring_job_can_leave(): frees it now, or leaves that to the completion of its
- * open, stat or read. */
+/* Detaches the job, for which uring_job_can_leave() must be true: frees it now, or leaves that to
+ * the completion of its open, stat or read. */
 void uring_conn_leave_job(struct uring_conn *c);
 
 /* Enters this state; a step begins, for which there are `ms`. They are the same for all in a state,
@@ -75,7 +75,7 @@ struct uring_conn *uring_conn_next_due(void);
  * UNSENT_PROOF bytes of its reply; NULL: none. */
 struct uring_conn *uring_conn_slowest(void);
 
-/* The one that leaves for a new client, as clients_make_room() of 06-select/clients.h has it. */
+/* The one to end for a new client, by the rule of clients_make_room() in 06-select; NULL: none. */
 struct uring_conn *uring_conn_that_leaves(int ms);
 
 #endif

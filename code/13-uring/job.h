@@ -18,10 +18,10 @@
 
 /*
  * A job has a piece of memory while the kernel works for it, and none while it waits for the client
- * to read. Each piece belongs to a lane, and a lane has as many as may be under way in it. A job in
- * NAMES (a worker of the kernel opens and stats the file) or BYTES (a worker reads) keeps its piece
- * and the worker for as long as the disk takes. In CACHED a job opens, reads and sends what is in
- * memory. The numbers of pieces leave workers for CACHED: job.c.
+ * to read. A lane is a kind of work with pieces of its own: as many as its jobs may have under way.
+ * NAMES: a worker of the kernel opens and stats the file. BYTES: a worker reads. In both the job
+ * keeps its piece and the worker for as long as the disk takes. CACHED: it opens, reads and sends
+ * what is in memory. The numbers of pieces leave workers for CACHED: uring_jobs_set_up().
  */
 enum lane { CACHED, NAMES, BYTES, LANES };
 
@@ -37,23 +37,23 @@ struct uring_job {
     char *piece;            /* NULL: none */
     struct list node;       /* in the queue for a piece of the lane, or in none */
     struct request request; /* its slices point into the connection's input, until it is planned */
-    int used;               /* bytes of that input, or minus the status that refuses it; then 0 */
+    int used;               /* bytes of that input, or minus a refusing status; 0 once planned */
     int file;               /* -1: none is open */
     int tries;              /* to open it */
     long long asked;        /* since when it waits for a piece or the disk, by now_ms() */
     struct statx found;     /* written by the kernel */
     struct reply reply;     /* its status is 0 until it is planned */
     long long sent;         /* bytes of the reply */
-    size_t head, len;       /* in the piece: of the head, and in all */
+    size_t head, len;       /* bytes in the piece: of the head, and in all */
 };
 
-/* The kernel has so many workers: half of them may read (1 to 128), a quarter open (1 to 64). */
+/* Makes the pieces. Of so many workers half may read (1 to 128), a quarter open (1 to 64). */
 void uring_jobs_set_up(unsigned workers);
 
-/* `used` is what http_parse() returned, not 0. NULL without memory. */
+/* `used` is what http_parse() returned; 0: it replaces a job that is lost. NULL without memory. */
 struct uring_job *uring_job_new(struct uring_conn *c, const struct request *req, int used);
 
-/* Closes the file. No operation may name the job. */
+/* Closes the file and gives the piece back. No operation in flight may name the job. */
 void uring_job_free(struct uring_job *job);
 
 /* How many there are, and how many of them are lost. */
@@ -75,8 +75,8 @@ void uring_job_give_piece(struct uring_job *job);
 bool uring_job_take_piece(struct uring_job *job);
 struct uring_job *uring_job_next(void);
 
-/* Begins the piece with what is left of the head, sets job->head and job->len, and returns where in
- * the file the rest of the piece is. */
+/* Puts what is left of the head into the piece and sets job->head and job->len. Returns the offset
+ * in the file of the bytes that go behind it. */
 off_t uring_job_fill(struct uring_job *job);
 
 /* How many bytes the whole reply has. */

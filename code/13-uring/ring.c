@@ -157,18 +157,18 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
 }
 
 /*
- * Errors that pass: EAGAIN, EBUSY, ENOMEM: the kernel lacks memory, or took only some of the
+ * Errors that pass. EAGAIN, EBUSY, ENOMEM: the kernel lacks memory, or took only some of the
  * submissions. EBADR: it had no memory to keep completions, and lost some. A connection that waits
- * for one ends at its time-out, and keeps what the kernel may still use; a client whose accept was
- * lost keeps its slot; submit_accept() accepts again. After EBADR, or with no completion ready, it
- * pauses: to try again at once would be a busy loop.
+ * for a lost one is shut at its time-out and never freed: the kernel may still use its memory. A
+ * client whose accept was lost keeps its slot; submit_accept() accepts again. After EBADR, or with
+ * no completion ready, this pauses: to try again at once would be a busy loop.
  */
 static void handle_failed_wait(int error)
 {
     static int said;
 
-    /* The kernel says EBADR only where nothing is left to submit. What is left may be the cancel
-     * for an earlier EBADR, and then a second one is not needed. */
+    /* If a submission is left it may be the cancel for an earlier EBADR: a second is not needed.
+     * (The kernel reports EBADR only by a call that had nothing to submit.) */
     ring_lost |= error == EBADR && io_uring_sq_ready(&ring) == 0;
     errno = error;
     if (error != EAGAIN && error != EBUSY && error != ENOMEM && error != EBADR)
@@ -192,7 +192,7 @@ void ring_wait(int ms)
 }
 
 /* If the queue of completions is full the kernel keeps the rest (IORING_FEAT_NODROP), unless it
- * lacks memory (EBADR), and liburing asks for it. */
+ * lacks memory (EBADR), and liburing fetches it when the queue is empty. */
 bool ring_next(struct io_uring_cqe *cqe)
 {
     struct io_uring_cqe *next;

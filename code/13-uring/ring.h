@@ -24,7 +24,7 @@
 /*
  * Makes the ring, with at most `workers` threads of the kernel for operations that block, and gives
  * the kernel its receive buffers. If the kernel cannot, the program ends with one line and
- * EXIT_UNSUPPORTED.
+ * EXIT_UNSUPPORTED; with EXIT_FAILURE where the limit of descriptors or processes is too low.
  */
 void ring_set_up(unsigned workers);
 
@@ -34,8 +34,8 @@ int ring_slots(void);
 /* Makes sure that there is room for RING_STEP submissions; false if the kernel takes none now. */
 bool ring_room(void);
 
-/* The next free submission, whose completion will bear `data`. It cannot fail after ring_room().
- * The kernel sees it with the next ring_wait() or ring_room(). */
+/* The next free submission, whose completion will bear `data`. After ring_room() it cannot fail for
+ * RING_STEP calls. The kernel sees it with the next ring_wait() or ring_room(). */
 struct io_uring_sqe *ring_sqe(unsigned long long data);
 
 /* Hands over the submissions and waits for a completion, at most `ms`, without limit if -1. */

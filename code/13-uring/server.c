@@ -25,8 +25,8 @@
 
 #define WORKERS 256 /* how many of them may wait for the disk: job.c */
 
-static enum { NOTHING, ONE, MANY, CANCELLED, WATCH } accepting;
-static long long paused_until; /* by now_ms() */
+static enum { NOTHING, ONE, MANY, CANCELLED, WATCH } accepting; /* what is submitted for that */
+static long long paused_until;                                  /* no accept before, by now_ms() */
 
 /*
  * Submits an accept. The sockets get slots in the ring's table (direct descriptors), not
@@ -213,7 +213,7 @@ static void event_loop(int listen_fd)
             stop_receiving();
         else if (ring_room())
             submit_accept(listen_fd);
-        long long now = now_ms(); /* who is overdue now is looked at once more, by the wait */
+        long long now = now_ms(); /* before the wait, which looks once more at who is overdue */
         ring_wait(timeout_ms());
         take_completions();
         while (ring_room() && (job = uring_job_next()) != NULL)

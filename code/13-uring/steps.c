@@ -68,9 +68,9 @@ static bool receive(struct uring_conn *c)
 }
 
 /*
- * ENOBUFS: all buffers are taken. They come back in this pass of the loop, so the receive is
- * submitted again. Each pass serves 64 (RECEIVE_BUFFERS): the turn of each connection has come long
- * before that.
+ * How often in a row a receive may find no buffer (ENOBUFS) before its connection ends. All buffers
+ * come back in this pass of the loop, so the receive is submitted again. Each pass serves 64
+ * (RECEIVE_BUFFERS): each of uring_conns should have had its turn after uring_conns / 64 passes.
  */
 static int starved_most(void)
 {
@@ -82,7 +82,7 @@ static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
     if (cqe->res == -ENOBUFS)
         return c->starved++ < starved_most() && receive(c);
     c->starved = 0;
-    if (cqe->res == -EAGAIN) /* MSG_DONTWAIT */
+    if (cqe->res == -EAGAIN) /* with MSG_DONTWAIT: nothing has come */
         return c->state == LINGERING || linger(c, false);
     if (cqe->res <= 0)
         return false;
@@ -123,7 +123,7 @@ static bool is_too_late(const struct uring_job *job)
            waited > LONGEST_STEPS * step;
 }
 
-/* The client is told 503, if nothing of the reply is out, by a new job. */
+/* If nothing of the reply is out, a new job tells the client 503; the old one stays at the disk. */
 static bool give_up(struct uring_conn *c)
 {
     struct uring_job *job;
@@ -155,7 +155,7 @@ static bool go_on_with_reply(struct uring_conn *c)
     return steps_go_on(c);
 }
 
-/* As long as nothing of the reply is out the client can be told. */
+/* As long as nothing of the reply is out the client can be told; else false. */
 static bool reply_with_error(struct uring_conn *c, int error)
 {
     if (c->job->sent > 0)

@@ -24,7 +24,7 @@ void steps_set_up(const struct options *o);
 /* A new connection: submits its first receive. */
 bool steps_begin(struct uring_conn *c);
 
-/* serve_refusal() of refusal.h, by the ring. The caller's next submission closes the slot. */
+/* serve_refusal() of refusal.h, by the ring. The caller's next submission must close the slot. */
 void steps_refuse(int slot);
 
 /* steps_go_on() submits the next step of a connection, of which none is in flight, or lets its job
@@ -41,7 +41,7 @@ void steps_stop_waiting(struct uring_conn *c);
  * the reply is sent). LINGERING: another look, or false without credit. */
 bool steps_expire(struct uring_conn *c);
 
-/* Shuts the socket: SHUT_WR, SHUT_RDWR. */
+/* Shuts the socket; `how` as in shutdown(2). `step` is HALF_CLOSED or SHUT, for the completion. */
 void steps_shut(struct uring_conn *c, enum step step, int how);
 
 #endif
