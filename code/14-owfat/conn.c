@@ -30,9 +30,9 @@ static char input[HTTP_HEAD_MAX];
 
 struct owfat_reply {
     struct reply reply; /* its offset is how far the file has been put into the batch */
-    io_batch *batch;    /* what is to be sent next, and how far that is: the library's affair */
+    io_batch *batch;    /* what is to be sent next; the library counts what of it is sent */
     bool has_body;      /* the request may be followed by bytes that are never read */
-    off_t first;        /* its offset at the beginning */
+    off_t first;        /* the offset of the reply at its beginning */
 };
 
 static struct list by_step = EMPTY_LIST(by_step);
@@ -43,7 +43,7 @@ static off_t put_so_far(const struct owfat_reply *out)
     return out->reply.offset - out->first;
 }
 
-/* The next after c, or the first, if its step or lingering has taken `ms`; NULL: there is none. */
+/* The connection after c (NULL: the first), if its step or lingering has taken `ms`; else NULL. */
 static struct owfat_conn *next_for(const struct owfat_conn *c, int ms)
 {
     struct list *node = c != NULL ? c->node.next : by_step.next;
@@ -184,7 +184,7 @@ bool owfat_expire(struct owfat_conn *c)
 
 /*
  * iob_send() sets MSG_MORE also where no file follows, and the kernel would hold the last packet
- * for 200 ms. To set TCP_NODELAY, even if it is set, sends what is held.
+ * for 200 ms. Setting TCP_NODELAY, even if it is set already, sends what is held.
  */
 static bool send_held(int fd)
 {

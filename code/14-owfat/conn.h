@@ -28,10 +28,10 @@ struct owfat_conn {
 };
 
 /* Makes fd, which does not block (accept_nonblocking()), a connection of the library. Returns false
- * without memory. */
+ * without memory: the caller closes fd. */
 bool owfat_init(struct owfat_conn *c, int fd, const struct options *o);
 
-enum want owfat_handle(struct owfat_conn *c);
+enum want owfat_handle(struct owfat_conn *c); /* one turn; on WANT_CLOSE the caller ends it */
 
 /* The connection that is to be ended for a new client, by the rule of clients_make_room() in
  * 06-select/clients.h; NULL: none. */
@@ -42,8 +42,8 @@ struct owfat_conn *owfat_that_leaves(int ms);
  * read yet, and while it lingers and has credit. */
 bool owfat_expire(struct owfat_conn *c);
 
-/* Closes fd and frees what the connection owns. At the end of a turn: the library may still
- * have the descriptor in a queue, and the next connection would get its number. */
+/* Closes fd and frees what the connection owns, not *c. Only at the end of a turn: until then the
+ * library may have the descriptor in a queue, and the next connection would get its number. */
 void owfat_end(struct owfat_conn *c);
 
 #endif

@@ -113,7 +113,7 @@ static void accept_some(int listen_fd, const struct options *o)
 
 static void end_overdue(int listen_fd)
 {
-    static tai6464 last, next; /* walks */
+    static tai6464 last, next; /* walk over all clients: when it was, when it is due */
     tai6464 now;
     int64 fd;
 
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 
     options_parse(&o, argc, argv, "a web server on libowfat's io_* and iob_*");
     stop_on_signals();
-    io_check(); /* without it Debian's 0.32 hangs in its first wait if it has a descriptor 16 n */
+    io_check(); /* else Debian's 0.32 hangs in its first wait if a descriptor is a multiple of 16 */
     if (!io_fd(o.docroot_fd)) /* the first descriptor has the library open its epoll */
         die_errno("io_fd");
     /* Neither socket is made non-blocking by io_nonblock(), which cannot say that it has failed. */

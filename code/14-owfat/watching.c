@@ -26,7 +26,7 @@ bool want_write(int fd)
 }
 
 /* After a batch of more than one part the library would ask epoll whether there is room: two calls
- * more for each request. These flags say that the socket is new, which stops it. */
+ * more for each request. These flags say that the socket is new, and then it does not ask. */
 static void assume_room(int fd)
 {
     io_fd_flags(fd, IO_FD_NONBLOCK | IO_FD_CANWRITE);
