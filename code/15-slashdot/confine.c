@@ -59,7 +59,7 @@ void confine_files(bool wanted, const struct options *o)
     close(ruleset);
 }
 
-/* Numbers of calls are a processor's own: on others than these there is no filter. */
+/* Each processor has its own numbers of calls: on others than these there is no filter. */
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__) /* it has the newer calls only */

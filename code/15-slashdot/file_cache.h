@@ -76,6 +76,6 @@ int file_cache_sweep(long long now);
  */
 void file_reply(struct file *f, struct reply *r, const struct request *req);
 
-void file_release(struct file *f);
+void file_release(struct file *f); /* the caller is a user no more; the last one frees f */
 
 #endif

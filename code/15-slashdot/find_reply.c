@@ -54,7 +54,7 @@ static void read_small_body(struct found *found)
         read_body(found, pread);
 }
 
-/* Finds the file without waiting for the disk. Returns false if that cannot be. */
+/* Finds the file without waiting for the disk. Returns false, with EAGAIN, if that cannot be. */
 static bool find_now(struct found *found, struct file *known, int docroot_fd, const char *path)
 {
     if (!look_up_now(found, docroot_fd, path))

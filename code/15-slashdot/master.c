@@ -49,9 +49,9 @@ static int serving = -1; /* the place of the successor that accepts; -1: our wor
 static struct successor candidate; /* that sets itself up; its pid is 0 if there is none */
 static bool candidate_is_wanted;   /* SIGHUP, or the serving successor has ended */
 static long long replace_at;       /* when missing workers are started; NEVER: none is missing */
-/* Rounds of starting workers or a candidate. Both are 0 again when a worker ends that has served
- * and was started PAUSE_MS ago, and when a successor is ready; `fruitless` also when a signal ends
- * one that has served: what killed it may be a client's request, and the next one may serve. */
+/* Rounds of starting workers or a candidate. `rounds` make the pause longer; `fruitless` ones end
+ * the program. Both are 0 again when a worker ends that has served and lived PAUSE_MS, and when a
+ * successor is ready; `fruitless` also when a signal ends one that has served, such as SIGSEGV. */
 static int rounds, fruitless;
 
 static int hearing[2];    /* a pipe: a worker writes its number when it serves */
@@ -72,7 +72,7 @@ static bool child_is_there(int i)
     return children[i].pid > 0;
 }
 
-/* Whether any process that accepts connections is there, or may soon be. */
+/* Whether a process that accepts connections is there; without `known_to_serve`, or may soon be. */
 static bool serving_is_alive(bool known_to_serve)
 {
     if (serving >= 0)

@@ -55,7 +55,7 @@ static void transfer_read_ahead(struct job *job)
     struct transfer *t = (struct transfer *)job;
     char junk[READ_CHUNK]; /* _Thread_local would take memory for all threads at their start */
 
-    /* An advice: pread() waits. */
+    /* It only tells the kernel to begin; pread() waits for the bytes. */
     (void)!readahead(t->file->fd, t->from, (size_t)(t->to - t->from));
     for (off_t at = t->from; at < t->to;) {
         size_t left = (size_t)(t->to - at);

@@ -74,7 +74,7 @@ static bool client_register(struct client *c)
 static void client_register_unless_ended(struct client *c)
 {
     if (c->list != ENDED && !client_register(c) &&
-        !conn_waits_for_disk(&c->conn)) /* which cannot be ended now: at its time-out */
+        !conn_waits_for_disk(&c->conn)) /* one that waits cannot be ended now: at its time-out */
         clients_end(c);
 }
 
@@ -100,7 +100,7 @@ static void client_handle(struct client *c, unsigned events)
     clients_handle(c, conn_handle);
 }
 
-/* Tells a client that there is no room. */
+/* Tells a client that there is no room, and closes fd. */
 static void refuse(int fd)
 {
     serve_refusal(fd);
@@ -257,7 +257,7 @@ static rlim_t least(rlim_t a, rlim_t b)
     return a < b ? a : b;
 }
 
-/* Returns the limit of descriptors, as high as it may be: the listening sockets count, too. */
+/* Raises the limit of descriptors as far as it may and returns it: listening sockets count, too. */
 static rlim_t raise_limit(void)
 {
     struct rlimit files;

@@ -16,7 +16,7 @@ struct successor {
     pid_t pid;       /* 0: there is none */
     int fd;          /* of a pipe: its stderr until successor_begin(), then only "ready" */
     long long until; /* it has time to be ready, by now_ms() */
-    size_t len;
+    size_t len;      /* bytes of `said`: of what it has written to stderr */
     char said[512];
 };
 
@@ -27,8 +27,8 @@ struct successor {
  */
 void successor_start(struct successor *s, char **argv, const int *fds, int count);
 
-/* Reads the pipe. Returns true once the child has written "ready": then it is the caller's child,
- * and s->pid is 0. */
+/* Reads the pipe. Returns true once the child has written "ready": then the pipe is closed, s->pid
+ * is 0, and the child is the caller's, which has noted its process ID before. */
 bool successor_is_ready(struct successor *s);
 
 /* It has ended with this status of waitpid(), or its time is over (-1): then the caller stops it. A

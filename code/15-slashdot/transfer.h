@@ -1,7 +1,7 @@
 /*
  * transfer.h: what a reply that is being sent holds of its file, in `held` of struct exchange.
- * Until it is found `held` may be a job of look_up.h. find_reply.c asks for it; send_reply.c
- * allocates, uses and frees it.
+ * Until the file is found `held` may be a job of look_up.h. find_reply.c calls transfer_begin();
+ * send_reply.c allocates, uses and frees a transfer.
  */
 #ifndef TRANSFER_H
 #define TRANSFER_H
@@ -17,7 +17,7 @@ struct transfer {
     struct file *file;
     off_t from, to;         /* that part */
     long long trusted_till; /* until then it is taken to be in memory, by now_ms() */
-    int error;              /* errno of that reading; 0 */
+    int error;              /* errno of that reading; 0: none */
 };
 
 /* The operations of struct conn_ops. */
@@ -32,7 +32,7 @@ void transfer_start(int readers, int docroot_fd);
 /* The threads for bytes. */
 extern struct pool *disk_threads;
 
-/* Makes x hold f, and takes over the caller's use of it. Returns false without memory. */
+/* Makes x hold f, and takes over the caller's use of it. False without memory: then it does not. */
 bool transfer_begin(struct exchange *x, struct file *f);
 
 #endif
