@@ -76,8 +76,8 @@ static ssize_t receive(struct serving *s, char *to, size_t size)
     }
 }
 
-/* The end of a connection after its last reply, or by us: waits until the client has all. See
- * conn_finish() for the arguments, linger.h for the reason. */
+/* Ends a connection after its last reply, a time-out or the signal to stop: waits until the client
+ * has all. See conn_finish() for the arguments, linger.h for the reason. */
 static void linger(struct serving *s, bool unread, bool may_close)
 {
     struct conn *c = s->conn;

@@ -39,7 +39,7 @@ static bool make_place(int fd)
     return true;
 }
 
-/* The turns of clients_handle(). */
+/* The turn() that clients_handle() calls: resumes the coroutine, and says why. */
 static enum want go_on(struct conn *c)
 {
     return (enum want)coroutine_resume(coroutines[c->fd], READY);
