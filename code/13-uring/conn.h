@@ -1,6 +1,6 @@
 /*
  * conn.h: a connection whose operations the kernel has in hand. `in_flight` counts the completions
- * that are to come with its address, or with its job's. It is freed only when in_flight is 0.
+ * that are to come with its address or its job's; the connection is freed only when that is 0.
  *
  *                       a request is complete
  *     accept -> RECEIVING -----------------> REPLYING   waits for a piece of a lane (job.h)

@@ -25,7 +25,7 @@ static int within(int least, int n, int most)
 
 void uring_jobs_set_up(unsigned workers)
 {
-    /* A quarter of the workers stays for CACHED: the kernel gives each statx to one. */
+    /* A quarter of the workers (-r 1 or 2: none) stays for CACHED: each statx is given to one. */
     const int sizes[LANES] = {[CACHED] = LANE_MOST / 2,
                               [NAMES] = within(1, (int)workers / 4, LANE_MOST / 2),
                               [BYTES] = within(1, (int)workers / 2, LANE_MOST)};
