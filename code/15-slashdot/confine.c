@@ -77,7 +77,7 @@ void confine_files(bool wanted, const struct options *o)
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define IF(what)    BPF_JUMP(BPF_JMP | BPF_JEQ, what, 0, 1)
 #define CALL(name)  IF(SYS_##name), ALLOW
-/* Only where (argument & mask) == value; of the argument the lower half, these are all int. */
+/* Only where (argument & mask) == value. Compares the lower half: these arguments are all int. */
 #define PART(name, argument, mask, value) LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ, SYS_##name, 0, 4), \
     LOAD(args[argument]), BPF_STMT(BPF_ALU | BPF_AND, mask), IF(value), ALLOW
 static const struct sock_filter calls[] = {
