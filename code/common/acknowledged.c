@@ -3,8 +3,8 @@
 #include <sys/ioctl.h>
 
 #if defined(__linux__)
-/* SIOCOUTQ of tcp(7), by the name that every libc has. It counts all that is not acknowledged, a
- * FIN included; the manual page says: what is not sent. */
+/* SIOCOUTQ of tcp(7), by the name that every libc has. It counts what is not acknowledged, a FIN
+ * included, though the manual page says: what is not sent. */
 #define UNACKNOWLEDGED TIOCOUTQ
 #elif defined(__FreeBSD__) || defined(__NetBSD__) /* compiled by `make cross`, never run */
 /* The bytes in the send buffer, where they stay until they are acknowledged. */

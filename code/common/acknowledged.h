@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* False also if the system does not tell, or fd is no TCP socket. */
+/* Never waits. False also if the system does not tell, or fd is no socket. */
 bool all_acknowledged(int fd);
 
 #endif

@@ -12,7 +12,7 @@ void set_program_name(const char *argv0)
 {
     const char *slash = argv0 != NULL ? strrchr(argv0, '/') : NULL;
 
-    if (argv0 != NULL && *argv0 != '\0') /* execve() can leave both out */
+    if (argv0 != NULL && *argv0 != '\0') /* execve() allows no argv[0], or an empty one */
         program_name = slash != NULL ? slash + 1 : argv0;
 }
 

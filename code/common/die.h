@@ -1,7 +1,7 @@
 /*
  * die.h: how a program of this project ends when it cannot go on: one line on stderr,
- * "NAME: what: reason", and a status. Programs call these; the libraries here return errors
- * instead.
+ * "NAME: what: reason", and a status. For failures of the whole program; a function returns the
+ * failure of one connection to its caller instead.
  */
 #ifndef DIE_H
 #define DIE_H
@@ -9,11 +9,11 @@
 #define EXIT_USAGE       2  /* the command line is wrong */
 #define EXIT_UNSUPPORTED 77 /* this system cannot run this program; test suites: "skipped" */
 
-/* The last part of argv[0]; set by known_state() or by hand, before anything can fail. */
+/* The last part of argv[0]; set it (known_state() does) before anything can fail. */
 extern const char *program_name;
 void set_program_name(const char *argv0);
 
-/* What writes the lines: to stderr, or what log_open() of log.h puts in its place. */
+/* Writes "NAME: text" as one line to stderr; log_open() of log.h puts log_line() in its place. */
 extern void (*write_line)(const char *text);
 
 /* Prints "NAME: message" and exits with status. */

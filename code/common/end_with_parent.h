@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-/* In a child of `parent`: gets SIGTERM as soon as the parent is gone, also by SIGKILL, after which
- * the parent cannot stop its children. Does nothing where the system has no such call. */
+/* In a child of `parent`: the kernel sends it SIGTERM when the parent ends, also by SIGKILL, which
+ * leaves the parent no time to do so. Other systems: only if the parent has ended already. */
 void end_with_parent(pid_t parent);
 
 #endif

@@ -11,8 +11,8 @@
 #define STACK_LEAST (256 * 1024) /* bytes: twice what a request takes */
 
 /* accept() returns the lowest free number: if 2 is closed a client's connection gets it, and the
- * next line of the log goes into its reply. Opened in the wrong direction: its use is EBADF, as
- * before. */
+ * next line of the log goes into its reply. The wrong direction (0 to write, 1 and 2 to read) is on
+ * purpose: their use fails with EBADF, as that of closed ones. */
 static void open_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -42,7 +42,7 @@ enum want linger_read(struct linger_state *l, int fd)
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
     }
-    linger_is_over(l, all_acknowledged(fd)); /* cuts the credit of who sends without a pause */
+    linger_is_over(l, all_acknowledged(fd)); /* cuts the credit, if all has arrived */
     return linger_pay(l, CREDIT_MS) ? WANT_AGAIN : WANT_CLOSE;
 }
 

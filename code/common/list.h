@@ -1,7 +1,7 @@
 /*
- * list.h: a doubly linked list whose links are members of what is in it, so that to enter and to
- * leave cost no memory and cannot fail. The list is a ring: its head is a `struct list` of its own,
- * which stands between the last node and the first. A node is in one list at a time, or in none.
+ * list.h: a doubly linked list. Its links are members of the structs that are in it, so to add and
+ * to remove takes no memory and cannot fail. The list is a ring: its head is a `struct list` of its
+ * own, between the last node and the first. A node is in one list at a time, or in none.
  */
 #ifndef LIST_H
 #define LIST_H

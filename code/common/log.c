@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 static atomic_ulong own_count;
-static atomic_ulong *lost = &own_count; /* lines that are not yet reported */
+static atomic_ulong *lost = &own_count; /* lines that were lost and not yet reported */
 static int log_fd = STDERR_FILENO;
 
 /*
  * O_NONBLOCK belongs to the open file, which is shared with the process that gave us stderr: set
  * here, the shell's writes would not wait either. So a pipe or a terminal is opened once more, by
- * the name that Linux has for it. Elsewhere, or without the right to, poll() says before each line
- * whether there is room. A pipe that does not block already is taken as it is (15-slashdot's).
+ * the name that Linux has for it. Elsewhere, or without the right to do so, poll() says before each
+ * line whether there is room. What has O_NONBLOCK already is used as it is: 15-slashdot's pipe.
  */
 static void open_once_more(void)
 {
@@ -49,7 +49,7 @@ void log_open(void)
 }
 
 /* poll() reports POLLOUT for a pipe with room for a whole line, and always for a file. If poll()
- * fails the line may be about that, and the last one: it is written. */
+ * fails the line is written all the same: it may be the last one, and say why. */
 static bool log_put(const char *line, size_t len)
 {
     struct pollfd p = {.fd = log_fd, .events = POLLOUT};

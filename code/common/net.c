@@ -27,7 +27,7 @@ union address {
 static socklen_t parse_address(union address *a, const char *text, int port)
 {
     memset(a, 0, sizeof *a);
-    bool any = *text != '\0'; /* nothing at all is an address to dietlibc's inet_pton() */
+    bool any = *text != '\0'; /* dietlibc's inet_pton() takes an empty string */
     if (any && inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
         a->v4.sin_family = AF_INET;
         a->v4.sin_port = htons((unsigned short)port);
@@ -84,7 +84,7 @@ static int bound_socket(const union address *a, socklen_t len, const struct opti
 
     if (fd < 0)
         die_errno("socket");
-    /* Else a restarted server cannot have its port until the old connections are forgotten. */
+    /* Else bind() fails after a restart: old connections (TIME_WAIT) keep the port for a minute. */
     switch_on(fd, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR");
     if (shared)
         switch_on(fd, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
@@ -124,9 +124,9 @@ void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepar
     union address a;
     socklen_t len = parse_address(&a, o->addr, o->port);
 
-    /* The first socket does not share the address: its bind() fails if another server is there. The
-     * others bind to its port by number. With -p 0 the kernel has chosen that port, and from a
-     * socket that was bound to 0 it takes the port away when the socket is shut. */
+    /* The first socket only asks for the address and does not share it: bind() fails if another
+     * server is there. The others bind to its port by number, also with -p 0: shutdown() takes from
+     * a socket the port that the kernel has chosen for it, but not one that bind() was given. */
     int first = bound_socket(&a, len, o, false);
     switch_on(first, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
     if (getsockname(first, &a.any, &len) < 0)

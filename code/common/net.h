@@ -13,8 +13,8 @@
  * (privileges_drop()). A call that fails ends the program: nothing is being served yet. */
 int tcp_listen(const struct options *o);
 
-/* The same for a socket on which accept() does not wait: the client may have left since the socket
- * was readable. The signal to stop makes it readable (stop_wakes()). */
+/* The same, with O_NONBLOCK: a client may leave between the event and accept(), which would then
+ * sleep. Calls stop_wakes(), so that the signal to stop makes the socket readable. */
 int tcp_listen_nonblocking(const struct options *o);
 
 /* The same for `count` sockets at one address (SO_REUSEPORT), among which the kernel spreads the
@@ -30,7 +30,7 @@ void tcp_ready(int listen_fd, const struct options *o);
 /* Ends the program if there are not two more descriptors. listen_fd is only for dup(). */
 void demand_room(int listen_fd);
 
-/* accept(2), for a connection that does not block. Returns it, or -1 with errno. */
+/* accept(2), with O_NONBLOCK for the new descriptor. Returns that, or -1 with errno: see below. */
 int accept_nonblocking(int listen_fd);
 #define ACCEPTS 16 /* in a pass at most: a flood of connections must not keep clients waiting */
 
@@ -41,7 +41,7 @@ int accept_nonblocking(int listen_fd);
  *   True: the caller does not accept for ACCEPT_PAUSE_MS. A line on stderr names the error, unless
  *   the last such line, however long ago, named the same.
  * - ACCEPT_IN_A_ROW errors of one connection in that time, and no accept_succeeded() among them
- *   (accept_nonblocking() calls it): true, since they are then the system's.
+ *   (accept_nonblocking() calls it): true, since so many in a row are a fault of the system.
  * - The listening socket itself is broken: this ends the program.
  */
 #define ACCEPT_PAUSE_MS 100
@@ -49,10 +49,10 @@ int accept_nonblocking(int listen_fd);
 bool accept_must_pause(int error);
 void accept_succeeded(void);
 
-/* Of those: descriptors or memory have run out. A client that leaves makes room. */
+/* True if descriptors or memory have run out. A client that leaves makes room. */
 bool accept_lacks_room(int error);
 
-/* For servers that sleep in accept(): takes the pause, if there must be one. */
+/* For servers that sleep in accept(): sleeps for the pause, if there must be one. */
 void accept_failed(int error);
 
 #endif

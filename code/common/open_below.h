@@ -13,9 +13,9 @@
 #define OPEN_BELOW_H
 
 /*
- * Opens `path` (relative, "a/b.html") below the folder `root` for reading, O_NONBLOCK so that a
- * FIFO does not hold the server up. Returns a descriptor of whatever kind of file is there, or -1
- * with errno:
+ * Opens `path` (relative, "a/b.html") below the folder `root` for reading, with O_NONBLOCK so that
+ * a FIFO does not hold the server up; a disk may. Returns a descriptor, of whatever kind of file is
+ * there, which the caller closes, or -1 with errno:
  *     EXDEV   the path leads out of root
  *     ELOOP   ... or over a link that this mechanism does not follow
  *     others  as open(2)

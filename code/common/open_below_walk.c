@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef O_PATH /* Linux and FreeBSD: a folder that may be searched but not read will do */
+#ifndef O_PATH /* on Linux and FreeBSD it opens folders that may be searched but not read */
 #define O_PATH O_RDONLY
 #endif
 

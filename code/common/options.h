@@ -20,10 +20,10 @@ struct options {
 };
 
 /*
- * Fills *o from the command line and opens DOCROOT, after known_state(); -u is for privileges.h.
- * -h, or --help alone, prints usage with `summary` (one sentence) on stdout and exits 0; a wrong
- * command line exits with EXIT_USAGE, a DOCROOT that cannot be opened with EXIT_FAILURE, each with
- * one line on stderr.
+ * Calls known_state(), fills *o from the command line (-u: privileges_user()), opens DOCROOT and
+ * calls log_open(). -h, or --help alone, prints usage with `summary` (one sentence) on stdout and
+ * exits 0; a wrong command line exits with EXIT_USAGE, a DOCROOT that cannot be opened with
+ * EXIT_FAILURE, each with one line on stderr.
  */
 void options_parse(struct options *o, int argc, char **argv, const char *summary);
 

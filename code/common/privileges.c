@@ -21,7 +21,7 @@ static const char *chosen; /* -u */
 static uid_t uid;
 static gid_t gid;
 
-/* A user without a name has the group of the same number. */
+/* A number from 0 on. If look_up() does not find that user, its group has the same number. */
 static bool parse_number(const char *text)
 {
     char *end;
@@ -93,7 +93,7 @@ static void become(void)
         die_errno("setgroups");
     if (setgid(gid) < 0)
         die_errno("setgid %s", chosen);
-    if (setuid(uid) < 0) /* of root: the real, the effective and the saved one */
+    if (setuid(uid) < 0) /* called by root it sets the real, the effective and the saved one */
         die_errno("setuid %s", chosen);
 }
 

@@ -23,7 +23,7 @@ void privileges_user(const char *user);
  */
 void privileges_drop(void);
 
-/* A line on stderr, where root serves and -u does not say that it shall. */
+/* Prints a line on stderr if root serves and there was no -u. */
 void privileges_warn(void);
 
 #endif

@@ -11,8 +11,8 @@ void serve_refusal(int fd)
     struct reply reply;
     char junk[HTTP_HEAD_MAX];
 
-    /* Read what has come, or close() would reset the connection and take the reply along. Best
-     * effort: a server that cannot serve must not wait either. */
+    /* Read what has come: if bytes were left close() would reset the connection, and the reply be
+     * lost. Never wait: a server without room for a client must not wait for that client either. */
     (void)!recv(fd, junk, sizeof junk, MSG_DONTWAIT);
     reply_error(&reply, NULL, 503);
     (void)!send(fd, reply.head, reply.head_len, MSG_DONTWAIT);

@@ -49,7 +49,7 @@ static void on_stop(int signum)
     errno = saved;
 }
 
-/* Before the signal to stop: the alarm of a step. The client's socket waits no longer. */
+/* A step took too long: calls on the client's socket wait no longer. When stopping: the end. */
 static void on_alarm(int signum)
 {
     const struct timeval at_once = {.tv_usec = 1};

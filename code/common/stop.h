@@ -5,10 +5,10 @@
  * before accept() or recv() sleeps, and then nothing wakes the process. So the handler also changes
  * the descriptors on which the process may sleep. From then on accept() fails, and recv() returns
  * what has come and waits for no more, however late they are called; replies are still sent. It
- * does not use shutdown(SHUT_RD) for a client: the BSDs then discard what has come, and Linux
- * answers what comes after a half-close with a reset. POSIX does not promise that a listening
- * socket that is shut wakes accept(): on NetBSD, after a signal in that race, the alarm does,
- * STOP_GRACE seconds later.
+ * does not use shutdown(SHUT_RD) for a client: the BSDs then discard what has come, and Linux, once
+ * the socket is shut for sending too, answers what still comes with a reset. POSIX does not promise
+ * that shutting a listening socket wakes accept(): on NetBSD, after a signal in that race, the
+ * alarm does, STOP_GRACE seconds later.
  */
 #ifndef STOP_H
 #define STOP_H
@@ -30,10 +30,10 @@ extern atomic_bool stopping;
  */
 void stop_on_signals(void);
 
-/* What that handler does, for a server that takes signals by sigtimedwait() or signalfd(). */
+/* What the handlers of SIGTERM and SIGINT do: for servers that learn of signals in another way. */
 void stop_begin(void);
 
-/* From now on recv() on fd does not wait. A recv() that sleeps already is woken only if the signal
+/* From now on recv() on fd does not wait. One that sleeps already sleeps on, unless a signal
  * interrupts its thread. Safe in a signal handler. */
 void stop_waiting(int fd);
 

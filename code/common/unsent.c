@@ -30,5 +30,5 @@ void unsent_limited(int listen_fd)
 void unsent_unlimited(int fd)
 {
     if (unsent_lifts)
-        set(fd, 0); /* what net.ipv4.tcp_notsent_lowat says: by default nothing */
+        set(fd, 0); /* what net.ipv4.tcp_notsent_lowat says: by default no limit */
 }

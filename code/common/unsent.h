@@ -15,8 +15,8 @@
 extern int unsent_limit;
 extern bool unsent_lifts;
 
-/* When so many bytes of a reply are out the limit is lifted: a client that does not read does not
- * take as many, since the limit and the usual first receive buffer hold less. */
+/* When so many bytes of a reply are sent the limit is lifted. A client that does not read never
+ * gets there: the limit and the usual first receive buffer together hold less. */
 #define UNSENT_PROOF (1 << 20)
 
 /* How slow a client may read: -t seconds for each STEP_BYTES of a reply. When room is needed for
@@ -25,15 +25,15 @@ extern bool unsent_lifts;
 #define STEP_BYTES   65536
 #define FULL_STEP_MS 1000
 
-/* Sets the limit on a listening socket; connections inherit it. If the system refuses, there is
- * none.
+/* Sets the limit on a listening socket; connections inherit it. If the system refuses, there is no
+ * limit.
  */
 void unsent_limited(int listen_fd);
 
-/* For the connection of a client that has taken UNSENT_PROOF bytes. */
+/* Lifts the limit of a connection, if unsent_lifts: its client has taken UNSENT_PROOF bytes. */
 void unsent_unlimited(int fd);
 
-/* Does that when `sent` bytes of a reply are out, and `before` were. */
+/* To be called after each send: `before` bytes of the reply were sent before it, now `sent` are. */
 static inline void unsent_count(int fd, long long before, long long sent)
 {
     if (before < UNSENT_PROOF && sent >= UNSENT_PROOF)
