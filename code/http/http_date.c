@@ -23,7 +23,7 @@ struct date {
     int year, month, day, weekday; /* month 1 to 12, weekday 0 (Sunday) to 6 */
 };
 
-/* The day so many days after 1970-01-01, in the Gregorian calendar; the year is taken to begin in
+/* The date `days` days after 1970-01-01, in the Gregorian calendar; the year is taken to begin in
  * March, so that the leap day is its last. Not gmtime_r(3): dietlibc's is wrong before 1970. */
 static struct date date_of(long long days)
 {

@@ -4,10 +4,10 @@
 #include <strings.h>
 
 /*
- * Why so strict: what one party takes for a field and the next for a request is how requests are
- * smuggled past a proxy. So everything the grammar does not allow is refused: white space before a
- * colon, folded lines, a lone CR, two Hosts, two lengths. The two liberties taken (LF alone, empty
- * lines first) are the ones RFC 9112 grants.
+ * Why so strict: if a proxy takes some bytes for a field, and the server behind it takes them for a
+ * request, that request gets past the checks of the proxy (request smuggling). So everything that
+ * the grammar does not allow is refused: white space before a colon, folded lines, a lone CR, two
+ * Hosts, two lengths. The two liberties (LF alone, empty lines first) are ones RFC 9112 grants.
  */
 
 /* What is found while the fields are read, and judged when all are there. */
@@ -106,7 +106,7 @@ static bool is_hex(char c)
 }
 
 /* A name, or an IPv6 address in brackets, then perhaps a port: RFC 9110 section 7.2. The name may
- * be empty. No other part of this program looks at what it names. */
+ * be empty. Which host it names does not matter here: all hosts get the same files. */
 static bool is_authority(struct slice s)
 {
     const char *at = s.at, *end = s.at + s.len;
@@ -128,8 +128,8 @@ static bool is_authority(struct slice s)
     return at == end;
 }
 
-/* An absolute-form target, "http://host/path?query", becomes the part from its path on, "/" if it
- * has none (RFC 9112 section 3.2.2). Returns false if its authority is none. */
+/* An absolute-form target, "http://host/path?query", becomes the part from its path on; without a
+ * path the "/" before the host (RFC 9112 section 3.2.2). False if host and port are malformed. */
 static bool strip_authority(struct slice *target)
 {
     static const char *const schemes[] = {"http://", "https://"};

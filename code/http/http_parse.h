@@ -44,7 +44,7 @@ struct request {
  *     0  the head is not complete: append bytes and call again; never if len >= HTTP_HEAD_MAX
  *   < 0  minus the status to answer with: 400, 414, 431, 501 or 505; *req has what was read
  *        before. Its method is HTTP_HEAD only after a whole request line; the answer has no body
- *        then. What follows cannot be told apart any more: the connection must end after the
+ *        then. Where a next request would begin is not known: the connection must end after the
  *        answer, and keep_alive is false.
  *
  * Lines may end in LF alone, and empty lines before the request line are skipped (section 2.2).

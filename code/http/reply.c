@@ -15,7 +15,7 @@
 static const struct {
     int status;
     const char *text;
-    const char *fields; /* what goes with it */
+    const char *fields; /* header fields that go with this status */
 } statuses[] = {
     {200, "OK", ""},
     {206, "Partial Content", ""},
@@ -250,8 +250,8 @@ static bool has_dot_dot(const char *path)
 
 /*
  * "/a//b/./c" becomes "a/b/c": to the file system they are the same, and a cache by name
- * (15-slashdot) would hold one file under as many names as a client can make up. A last "." is a
- * folder's, as a slash is. In place; returns the new length.
+ * (15-slashdot) would hold one file under as many names as a client can make up. A "." at the end
+ * names a folder, as a slash does. In place; returns the new length.
  */
 static size_t collapse(char *path)
 {

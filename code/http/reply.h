@@ -31,7 +31,7 @@ _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
 struct reply {
     int status;
     bool keep_alive; /* false: end the connection after this reply ... */
-    bool may_close;  /* ... at once: it is the only one, REPLY_SHORT, and the client's last */
+    bool may_close;  /* ... at once, no lingering: the only reply, short, and the client is done */
     int fd;
     off_t offset, end;
     size_t head_len;
@@ -39,7 +39,7 @@ struct reply {
 };
 
 /* From now on reply_plan() keeps a descriptor in reserve for a file, or gives it up (`keep` false).
- * Returns false if none could be had. For servers of one thread. */
+ * Returns false, with errno, if none could be had. For servers of one thread. */
 bool reply_keep_spare(bool keep, int docroot_fd);
 
 /* Returns what open_by() does; if that lacks a descriptor the one in reserve is given up for it. */
@@ -53,14 +53,14 @@ int reply_open(int docroot_fd, const char *path, int (*open_by)(int docroot_fd, 
 #define FIN_FOLLOWS 0
 #endif
 
-/* From request to reply: path, open, stat, head. A failure becomes the reply of an error. */
+/* From request to reply: path, open, stat, head. Errors become replies. May wait for the disk. */
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
 
 /*
  * Its steps, for servers that open and stat by other means:
  * reply_path   0, and in path the path below the docroot, without empty segments and "."; or the
  *              status that refuses the request
- * reply_file   the reply for an open file; takes fd over
+ * reply_file   the reply for an open file; takes fd over: r->fd from now on, or closed
  * reply_found  the same, but the caller keeps fd, and closes it whether or not the reply names it
  * reply_errno  the reply for an open or stat that failed with `error`
  * reply_error  the reply for a status; req may be what http_parse() refused, and is NULL when
@@ -82,10 +82,10 @@ void reply_error(struct reply *r, const struct request *req, int status);
 void reply_connection(struct reply *r, const struct request *req);
 
 /*
- * For servers that send by copying: puts the next bytes of a reply of which `sent` are out into
+ * For servers that send by copying: puts the next bytes of a reply, of which `sent` are sent, into
  * `to`, of `size` bytes, at least REPLY_HEAD_MAX; the head and the first of the body together, so
- * that they share a packet. Returns how many; 0: all are out; -1: the file cannot be read, or is
- * shorter than promised: close the connection, nothing else can tell the client.
+ * that they share a packet. May wait for the disk. Returns how many; 0: all are sent; -1: the file
+ * cannot be read, or is shorter than promised: close the connection, only that tells the client.
  */
 ssize_t reply_next(const struct reply *r, off_t sent, char *to, size_t size);
 
