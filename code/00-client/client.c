@@ -31,7 +31,7 @@ struct url {
     const char *path;
 };
 
-/* Copies text[0..len) into a field of *u, cut to fit; sizes were checked before. */
+/* Copies text[0..len) into a field of *u, cut to fit; its caller refuses what is too long. */
 static void copy(char *to, size_t size, const char *text, size_t len)
 {
     snprintf(to, size, "%.*s", (int)len, text);
@@ -207,7 +207,7 @@ static long long parse_length(const char *text, const char *end)
 }
 
 /* The value of Content-Length, or -1 if the head has none: the end of the connection then ends the
- * body. Two of them, or chunks, which HTTP/1.0 does not have: nothing says what the body is. */
+ * body. Two of them, or a Transfer-Encoding, which HTTP/1.0 does not have, end the program. */
 static long long content_length(const char *head, size_t len)
 {
     static const char length_name[] = "Content-Length:", coding_name[] = "Transfer-Encoding:";
@@ -227,9 +227,9 @@ static long long content_length(const char *head, size_t len)
     return length;
 }
 
-/* To a terminal some bytes are commands: they move its cursor, or make it type. They are written as
- * \xNN, and so is all that is not ASCII, for there is more than one way to say such a command.
- * CR at the end may be one half of a line's end. */
+/* To a terminal some bytes are commands: they move its cursor, or make it answer as if somebody had
+ * typed. They are written as \xNN, and so is all that is not ASCII: such commands can be written in
+ * several ways. CR at the end may be one half of a line's end. */
 static size_t write_visible(const char *bytes, size_t len, FILE *to)
 {
     for (size_t i = 0; i < len; i++) {
