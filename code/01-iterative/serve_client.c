@@ -63,7 +63,7 @@ static void begin_step(struct session *c)
     c->serve->watchdog((unsigned)seconds);
     /* The last step's alarm may have come while the disk was waited for. */
     stop_wait_again();
-    if (stopping) /* the signal came in between, and its own alarm is gone */
+    if (stopping) /* the signal came in between, and watchdog(seconds) replaced its alarm */
         c->serve->watchdog(STOP_GRACE);
 }
 
@@ -159,8 +159,8 @@ static bool serve_request(struct session *c)
     struct reply reply;
     int used = read_request(c, &req);
 
-    /* We end it, not the client (EAGAIN: recv() waits no longer): the last reply may still be under
-     * way. */
+    /* The server ends it, not the client: the time is up, or recv() does not wait (EAGAIN). The
+     * last reply may still be under way. */
     if (used == 0 && (errno == EAGAIN || now() >= c->deadline))
         linger(c, false, false);
     if (used == 0)

@@ -27,8 +27,8 @@ struct serve {
  * cannot be set: then the client has been sent a 503. The caller closes fd. */
 int serve_set_timeouts(int fd, int seconds);
 
-/* Answers requests on fd until the client or the server ends the connection. The caller closes
- * fd. */
+/* Answers requests on fd, a blocking socket, until the client or the server ends the connection.
+ * The caller closes fd. */
 void serve_client(int fd, const struct serve *s);
 
 #endif

@@ -40,7 +40,7 @@ static void on_child(int signum)
         }
     }
     /* endregion: collect */
-    if (pid < 0 && errno == ECHILD) { /* no child is left, however they ended */
+    if (pid < 0 && errno == ECHILD) { /* no child is left, so none is in the list */
         memset(children, 0, (size_t)max_children * sizeof *children);
         live = 0;
     }
@@ -109,8 +109,8 @@ void children_wait_for_room(void)
  * All free places are filled in one round, and rounds begin at least a second apart: a child that
  * dies at once must not be forked in a loop. sleep() would end with every SIGCHLD, so the time is
  * taken from the clock. pselect() is sigsuspend() with a time limit, so no signal is missed.
- * Returns false after MOST_EMPTY rounds in which no child lived for a second: the cause seems to
- * stay.
+ * Returns false after more than MOST_EMPTY rounds in a row in which all children died within a
+ * second: it would go on like that.
  */
 bool children_wait_for_turn(void)
 {

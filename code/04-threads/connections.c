@@ -40,7 +40,7 @@ static int set_attributes(void)
     return errno == 0 ? 0 : -1;
 }
 
-/* wait_for_room() waits by a clock that is never set, where the C library has a choice. */
+/* wait_for_room() uses a clock that setting the date cannot move, if the C library allows it. */
 #if defined(__dietlibc__) || defined(__APPLE__)
 #define WAIT_CLOCK CLOCK_REALTIME
 static int choose_clock(void)
@@ -63,7 +63,7 @@ static int choose_clock(void)
 }
 #endif
 
-/* The signals are for what they interrupt: recv() in a thread, or the wait in connections_end(). */
+/* These signals only interrupt a call that sleeps: recv() in a thread, nanosleep() at the end. */
 static void do_nothing(int signum)
 {
     (void)signum;
@@ -157,7 +157,7 @@ static void wake(struct connection *conn)
 {
     stop_waiting(conn->fd);
     if (conn->owned)
-        pthread_kill(conn->thread, WAKE); /* the thread runs: it leaves the list before it ends */
+        pthread_kill(conn->thread, WAKE); /* the thread exists: it leaves the list before it ends */
 }
 
 /* Polls, a hundred times a second: a recv() that begins between stop_waiting() and the signal, or

@@ -10,7 +10,7 @@
 /* Room for `most` connections, as many as there can be. A failure ends the program. */
 void queue_init(int most);
 
-/* Appends conn. */
+/* Appends conn. Never waits, so the caller sees to it that there is room. */
 void queue_put(struct connection *conn);
 
 /* Returns the oldest, after waiting while there is none; NULL when it is closed and empty. */

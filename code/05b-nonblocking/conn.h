@@ -97,8 +97,8 @@ struct conn_ops {
     /* Fills x->reply. Returns false if that has to be waited for: it is called again, with the same
      * request, when conn_handle() is. NULL: reply_plan(). */
     bool (*find)(struct exchange *x, const struct request *req, int docroot_fd);
-    /* Sends until the socket would block or *budget bytes are out, which it counts down, and adds
-     * them to x->sent. */
+    /* Sends until the socket would block or *budget bytes are sent; takes what it has sent off
+     * *budget and adds it to x->sent. */
     enum sent (*send)(int fd, struct exchange *x, long *budget);
     /* Closes the file and frees x->held, whether or not all is sent. */
     void (*end)(struct exchange *x);
