@@ -26,10 +26,10 @@ static int count;
 static int again;              /* clients in AGAIN */
 static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
-static long long wait_began;   /* of this pass: who was overdue then has been looked at since */
+static long long wait_began;   /* just before the wait of this pass: clients_timeout_ms() */
 /* Clients at the last shortage of descriptors; 0 once a quarter has left. */
 static int count_at_shortage;
-/* No client could be ended since then; 0: one could, or one was added. */
+/* Since when no client could be ended; 0 as soon as one is added. */
 static long long no_room_since;
 
 bool clients_pending;

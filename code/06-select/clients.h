@@ -51,7 +51,7 @@ void clients_refuse(struct client *c);
  * c->want has changed. Does nothing if c is in AGAIN or ENDED: the loop comes to it. */
 bool clients_handle(struct client *c, enum want (*turn)(struct conn *c));
 
-/* The next client for this pass, or NULL; call until then. clients_next_overdue() and
+/* The next client for this pass, or NULL; call it until it returns NULL. clients_next_overdue() and
  * clients_next_ended() return the same client again until it is handled, or freed. */
 struct client *clients_next_again(void);
 struct client *clients_next_overdue(void);
@@ -67,7 +67,7 @@ int clients_count(void);
  *  2. SENDING, less than 64 KiB in the last second and less than 1 MiB of this reply (unsent.h);
  *  3. LINGERING for a second.
  * Never one that waits for the disk or for its turn. ROOM: one was ended. SOON: 2 or 3 may apply
- * within two seconds. NONE: neither.
+ * before the shortage has lasted for two seconds. NONE: they cannot, or it has lasted so long.
  */
 enum room { ROOM, SOON, NONE };
 enum room clients_make_room(int ms);

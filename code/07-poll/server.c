@@ -79,7 +79,7 @@ static void event_loop(int listen_fd, const struct options *o)
     struct client *c;
 
     while (!stopping || clients_count() > 0) {
-        /* First: a signal may come in between. */
+        /* Before the test below: if a signal comes in between, poll() has listen_fd and returns. */
         fds[0].fd = clients_pending || stopping ? -1 : listen_fd;
         if (stopping)
             clients_stop();

@@ -21,7 +21,7 @@
 #include "options.h"
 #include "stop.h"
 
-#define READY (SIGRTMIN + 1) /* brings si_fd; SIGIO comes only where the queue was full */
+#define READY (SIGRTMIN + 1) /* its siginfo has the descriptor; SIGIO: the queue was full */
 
 /* A client's place is its descriptor: fds[i] is i, or -1 if there is none, who[i] its client. */
 static struct pollfd *fds;
@@ -124,7 +124,7 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
         int signum = sigtimedwait(signals, &info, timeout_ms < 0 ? NULL : &limit);
         if (signum < 0 && errno != EAGAIN && errno != EINTR)
             die_errno("sigtimedwait");
-        /* Only from the kernel: si_fd is in a union, and sigqueue() puts its si_value there. */
+        /* si_code > 0: from the kernel. sigqueue() puts its si_value where si_fd is, in a union. */
         /* region: taken */
         int fd = signum == READY && info.si_code > 0 ? info.si_fd : -1;
         if (signum == SIGTERM || signum == SIGINT)
@@ -137,7 +137,7 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
         else if (fd >= 0 && fd < room && who[fd] != NULL)
             handle(who[fd]); /* or a newer client with this number: a turn too many is harmless */
         if (signum > 0 && timeout_ms == 0 && ++taken % 256 != 0)
-            continue; /* else each turn takes one signal, and the turn's replies queue more */
+            continue; /* else a pass takes only one signal, and its replies queue more */
         while ((c = clients_next_again()) != NULL)
             handle(c);
         clients_accept(listen_fd, o, begin);
