@@ -67,7 +67,7 @@ static bool enter(struct client *c)
     return true; /* if the kernel refuses, EV_ERROR says so later */
 }
 
-/* Else an answer would name a client that is freed. */
+/* Drops the changes of a client that is about to be freed: their answers would point to it. */
 static void forget(const struct client *c)
 {
     int kept = 0;

@@ -24,16 +24,16 @@
  *   its duplicate is open, as with epoll itself, and once its number is registered again kevent()
  *   spins over what it must drop: EV_DELETE such a descriptor before close().
  * - close() of a queue leaves write_fd, timerfds and eventfds open; the next kqueue() closes them.
- * - To know the error of a socket is to take it away (SO_ERROR): after EV_EOF with fflags recv()
- *   returns 0, where on a BSD it fails. We keep the error for the later events of that descriptor,
- *   until it is closed or has neither filter any more.
+ * - Reading the error of a socket (SO_ERROR) clears it: after EV_EOF with fflags recv() returns 0,
+ *   where on a BSD it fails. We keep the error for the later events of that descriptor, until it is
+ *   closed or has neither filter any more.
  * - EVFILT_SIGNAL blocks the signal, for good: it is taken from its queue, and no handler runs. One
  *   that came more than once meanwhile is counted once.
  * - EV_ADD of what is there sets its flags anew too; a BSD keeps EV_CLEAR and EV_ONESHOT as they
  *   were.
  * - A socket that is neither connected nor listening has EV_EOF at once: connect() first.
- * - That accept() was called is seen by the number of TCP connections that are left, and not told
- *   of other listening sockets with EV_CLEAR.
+ * - Whether accept() was called we see by the number of TCP connections that are left. At other
+ *   listening sockets with EV_CLEAR we do not see it.
  * - Time-outs are rounded up to milliseconds, and one call gives at most MAX_BATCH events. Timers,
  *   user events and signals are searched one by one.
  */
@@ -75,7 +75,7 @@ struct knote {
 struct slot {
     struct knote knote[2];
     int error; /* SO_ERROR, which can be read once */
-    /* Of a listening socket with EV_CLEAR whose connections were more than one: */
+    /* Of a listening socket with EV_CLEAR where more than one connection waited: */
     int waited;       /* how many of them the last event told of; 0: it is not in that list */
     int next_waiting; /* descriptor of the next one, or -1 */
     /* A timer, a user event or a signal, whose knote is the one for SIDE_READ: */
@@ -117,8 +117,8 @@ static int kq_make_room(struct kq *kq, int fd)
     return 0;
 }
 
-/* A disabled one is not taken out of epoll: only there it is known whether its number was
- * closed. */
+/* A disabled knote stays in epoll, which is the only one to notice that its descriptor was closed
+ * and that the number is used again. */
 static int knote_control(struct kq *kq, enum side side, int fd, int operation)
 {
     const struct knote *k = &kq->slots[fd].knote[side];
@@ -184,7 +184,7 @@ static int knote_modify(struct kq *kq, enum side side, int fd, const struct keve
 
 /* ---- timers, user events and signals --------------------------------------------------------- */
 
-/* The descriptor, or -1. */
+/* The descriptor that stands for this timer, user event or signal, or -1. */
 static int source_find(const struct kq *kq, const struct kevent *change)
 {
     int fd = kq->sources;
@@ -339,7 +339,7 @@ static int kq_change(struct kq *kq, const struct kevent *change)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Of a socket that listens, or 0: TCP says how many have come. */
+/* How many connections wait to be accepted, as TCP counts them; 0 if fd does not listen. */
 static int connections_waiting(int fd)
 {
     struct tcp_info info = {0};
@@ -350,7 +350,7 @@ static int connections_waiting(int fd)
     return (int)info.tcpi_unacked;
 }
 
-/* accept() of a BSD runs the filter again: EV_CLEAR or not, there is an event while more wait. */
+/* On a BSD accept() runs the filter again: while more wait there are events, EV_CLEAR or not. */
 static void accepts_again(struct kq *kq)
 {
     for (int *link = &kq->waiting; *link >= 0;) {
@@ -503,22 +503,22 @@ static int kq_collect(struct kq *kq, struct kevent *events, int nevents, int mil
     int n = kq->more_writers ? collect_writers(kq, events, (room + 1) / 2) : 0;
     bool writable = false, told = n > 0;
 
-    if (n == room) { /* of one */
+    if (n == room) { /* there was room for one */
         kq->more_writers = false;
         return n;
     }
     int nready = epoll_wait(kq->fd, ready, room - n, told ? 0 : milliseconds);
     if (nready < 0 && !told) {
-        errno = errno == EINVAL ? EBADF : errno; /* closed, and the number is of something else */
+        errno = errno == EINVAL ? EBADF : errno; /* the queue is closed, its number used again */
         return -1;
     }
     for (int i = 0; i < nready; i++) {
-        if (ready[i].data.u64 == (unsigned)kq->write_fd) /* generation 0 */
+        if (ready[i].data.u64 == (unsigned)kq->write_fd) /* generation 0: no slot */
             writable = !told;
         else
             n += knote_report(kq, SIDE_READ, &ready[i], &events[n]);
     }
-    /* Its own place in `ready` is free, so there is room for one at least. */
+    /* The event of write_fd itself was not reported: there is room for one at least. */
     return writable ? n + collect_writers(kq, events + n, room - n) : n;
 }
 
