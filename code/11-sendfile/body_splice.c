@@ -71,7 +71,7 @@ static ssize_t splice_send_body(int fd, struct exchange *x, size_t most)
         splice_take_pipe(x);
     struct channel *c = x->held;
     loff_t offset = exchange_offset(x);
-    if (c == NULL) /* no descriptors are left: the head is out, and the body needs none so */
+    if (c == NULL) /* no descriptors are left for a pipe: sendfile() needs none; the head is out */
         return sendfile(fd, r->fd, &offset, most);
     if (c->full == 0) {
         ssize_t n = splice(r->fd, &offset, c->in, NULL, most, SPLICE_F_NONBLOCK);
