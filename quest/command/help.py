@@ -37,7 +37,7 @@ def print_help(given: Given) -> int:
         for goal in (goal for goal in GOALS if goal.first):
             print(f"  make {_typed(goal):{wide}}  {line(goal)}")
         print(
-            "\nmake help ALL=1 lists every goal, in groups; GOAL=bench: all settings of one. README.md is the way in."
+            "\nmake help ALL=1: every goal, in groups; make help GOAL=bench: all settings of one. Start with README.md."
         )
         return 0
     print(f"  make {'':{wide}}  {line(BY_NAME['all'])}")
@@ -57,7 +57,7 @@ def _print_goal(goal: Goal) -> int:
     wide = max(map(len, texts), default=0)
     for text, setting in zip(texts, goal.settings, strict=True):
         more = f" (one of {', '.join(setting.among)})" if len(setting.among) > 1 else ""
-        more += f"; {setting.default} without" if setting.default else ""
+        more += f"; default: {setting.default}" if setting.default else ""
         print(f"  {text:{wide}}  {setting.help}{more}")
     if not texts:
         print("  it takes no settings")

@@ -81,8 +81,8 @@ def _of_chapter(slug: str) -> str:
 
     about = chapter(slug)
     ids = ",".join(one.id for one in about.experiments) if about else ""
-    wanted = f"{slug} has ONLY={ids}" if ids else f"{slug} has none of its own"
-    return f"CH= wants ONLY= beside it: {wanted}"
+    wanted = f"for {slug}: ONLY={ids}" if ids else f"{slug} has no experiment of its own"
+    return f"CH= goes only together with ONLY=; {wanted}"
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _value(setting: Setting, value: str) -> str:
     name, kind = setting.name, setting.kind
     if kind == "flag" or setting.among == ("yes",):
         if value not in ON:
-            raise Wrong(f"{name}={value}: {name}={'1' if kind == 'flag' else 'yes'}, or leave it out")
+            raise Wrong(f"{name}={value}: write {name}={'1' if kind == 'flag' else 'yes'}, or leave it out")
         return "1" if kind == "flag" else "yes"
     if kind == "words" or kind == "track":
         among = setting.among or tracks()
@@ -107,7 +107,7 @@ def _value(setting: Setting, value: str) -> str:
             raise Wrong(f"{name}={value}: {name} is one of {', '.join(among)}")
     elif kind == "number":
         if not _is_number(value):
-            raise Wrong(f"{name}={value}: a whole number")
+            raise Wrong(f"{name}={value}: it must be a whole number")
     elif kind == "port":
         if not (_is_number(value) and int(value) < 1 << 16):
             raise Wrong(f"{name}={value}: a port is a number from 1 to 65535")

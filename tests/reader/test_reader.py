@@ -42,7 +42,7 @@ def make(work: Path, *words: str, cwd: Path = TREE, **more: str) -> tuple[int, s
 
 WRONG = {
     "run PRT=8090": r"make run: there is no setting PRT; did you mean PORT\?; it takes ADDR, .*",
-    "bench CH=2": r"make bench: CH= wants ONLY= beside it: 02-fork has ONLY=fork-latency,.*",
+    "bench CH=2": r"make bench: CH= goes only together with ONLY=; for 02-fork: ONLY=fork-latency,.*",
     "bench CH=99 ONLY=slow-client": r"make bench: CH=99: there is no such chapter; .*",
     "bench ONLY=nix": r'unknown experiment "nix"; .*',
     "bench ONLY=fork-latncy": r'unknown experiment "fork-latncy"; did you mean fork-latency\?',
@@ -77,12 +77,12 @@ WRONG = {
     "lab CH=2x": "make lab: CH=2x: there is no such lab; there are 00-client, 01-iterative, .*",
     "test ONLY=nothing": "make test: ONLY=nothing: there is no such part; there are .*",
     "test ONLY=m": "make test: ONLY=m: that may be measure, micro, mutants, my",
-    "soak SECONDS=long": "make soak: SECONDS=long: a whole number",
+    "soak SECONDS=long": "make soak: SECONDS=long: it must be a whole number",
     "help GOAL=bnch": r"make help: GOAL=bnch: there is no such goal; did you mean bench\?",
     "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
     "hint CH=02 N=x": r"lab: N=x: give a number above 0, at most \d+",
-    "check CH=02 WATCH=no": "make check: WATCH=no: WATCH=1, or leave it out",
-    "my ALL=no": "make my: ALL=no: ALL=yes, or leave it out",
+    "check CH=02 WATCH=no": "make check: WATCH=no: write WATCH=1, or leave it out",
+    "my ALL=no": "make my: ALL=no: write ALL=yes, or leave it out",
     "compare": "compare needs A=, a folder of results or one of the words reference and here",
 }
 
