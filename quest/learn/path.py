@@ -50,22 +50,22 @@ def steps(chapter: Chapter, places: Folders) -> list[Step]:
         what = "see it fetch" if slug == "00-client" else "see it serve"
         result.append(Step("run", f"make run CH={slug}", what))
     if chapter.predictions:
-        what = "say what you expect before you are told: draw it, or write it down; then: make done"
+        what = "say what you expect before you read it: draw it on the page, or write it down; then: make done"
         result.append(Step("predict", "make read", what, str(page)))
     if one := chapter.deciding_experiment:
-        takes = f"about {one.seconds:.0f} s, beside what has to be built"
+        takes = f"about {one.seconds:.0f} s, and the time to build"
         what = f"{one.question} ({takes})"
         result.append(Step("measure", f"make bench ONLY={one.id} CH={slug}", what))
     # Before reading on, and before the chapter's own questions: their answers show what the lab
     # asks for.
     if chapter.lab:
         result.insert(0 if chapter.measuring else len(result), _lab(chapter, places))
-    what = "then: make done"
+    what = "read the chapter; then: make done"
     if page.exists() and is_older(page, places.build / "results"):
-        what = "make book puts your new numbers in; then: make done"
+        what = "read the chapter (make book puts in your new numbers); then: make done"
     result.append(Step("read", "make read", what, str(page)))
     if chapter.exercises:
-        what = "the exercises at its end; then: make done"
+        what = "do the exercises at its end; then: make done"
         result.append(Step("exercise", "make read", what, str(page)))
     return result
 
@@ -79,7 +79,7 @@ def _lab(chapter: Chapter, places: Folders) -> Step:
         about = f"{reached} of {most} so far; {now}the task: labs/{slug}/task.md"
         return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about, stage=stage)
     what = (
-        "predict, measure, conclude, before the chapter tells" if chapter.measuring else "write it, and have it checked"
+        "predict, measure, conclude, before you read the chapter" if chapter.measuring else "write it, and then test it"
     )
     first = f"its task (labs/{slug}/task.md) says what to read first"
     return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
@@ -181,7 +181,7 @@ def show_next(settings: dict[str, str]) -> int:
     by_chapter = marked_steps(places)
     now = first_open(by_chapter)
     if not now:
-        print("You have done all of it. make claims: the verdicts; labs/README.md: more to write.")
+        print("You have done every step. make claims shows the verdicts; labs/README.md has more to write.")
         return 0
     chapter, step = now
     number = slugs().index(chapter.slug) + 1
@@ -194,10 +194,10 @@ def show_next(settings: dict[str, str]) -> int:
     if lacking := _lacking(step, chapter):
         print(f"     {lacking}")
     if step.kind not in TICKED_BY_READER:
-        print("     (or make done, to go on without it)")
+        print("     (or skip this step: make done)")
     for path in state.unreadable(places.progress):
         mend = f"mv {path} {places.progress}"
-        print(f"{path} could not be read; mended, it is put back by: {mend}")
+        print(f"{path} could not be read; when you have mended it, put it back: {mend}")
     return 0
 
 
@@ -223,7 +223,7 @@ def show_path(settings: dict[str, str]) -> int:
         marks = [f"[{step.mark}] {step.kind}" for step in some]
         arrow = "->" if now and now[0] == chapter else "  "
         print(f"{arrow} {chapter.slug:{width}}  {'  '.join(marks)}")
-    print("\n[x] done  [-] skipped. make next says what to do now; make done ticks it.")
+    print("\n[x] done  [-] skipped. make next says what to do now; make done marks it as done.")
     return 0
 
 
@@ -232,9 +232,9 @@ def tick(settings: dict[str, str]) -> int:
     away.
     """
     if settings.get("UNDO") and not settings.get("STEP"):
-        raise Wrong("UNDO=1 wants to know which: make done CH=01 STEP=read UNDO=1")
+        raise Wrong("UNDO=1 needs a chapter and a step: make done CH=01 STEP=read UNDO=1")
     if settings.get("STEP") and not settings.get("CH"):
-        raise Wrong("STEP= goes with CH=: make done CH=01 STEP=read")
+        raise Wrong("STEP= needs a chapter, too: make done CH=01 STEP=read")
     by_chapter = marked_steps(folders(settings))
     if slug := settings.get("CH"):
         by_chapter = {each: some for each, some in by_chapter.items() if each.slug == slug}
@@ -244,7 +244,7 @@ def tick(settings: dict[str, str]) -> int:
             return _ticked(kind, slug, settings)
     now = first_open(by_chapter)
     if not now:
-        print("there is nothing left to tick")
+        print("every step is done already")
         return 0
     return _ticked(now[1].kind, now[0].slug, settings)
 

@@ -164,13 +164,13 @@ def serve_book(settings: dict[str, str], watching: bool = False) -> int:
     page = build / "book" / "index.html"
     why = "" if watching else stale(build)
     if why and page.exists():
-        print(f"{why}: about a minute", flush=True)
+        print(f"{why}; this takes about a minute", flush=True)
     if (why or watching) and not make_book():
         if not page.exists():
             raise Wrong("there is no book to read: make book says why")
-        print("some of these pages are older than what they show: make book says why", flush=True)
+        print("some pages could not be made again, and are old: make book says why", flush=True)
     if not page.exists():
-        raise Wrong("there is no book to read without pandoc (make deps); its source: chapters/")
+        raise Wrong("there is no book without pandoc (make deps installs it); read its source: chapters/")
     handler = type("OfThisBuild", (Book,), {"places": places})
     if watching:
         threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()

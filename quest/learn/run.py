@@ -45,7 +45,7 @@ def _family(text: str) -> socket.AddressFamily:
     try:
         version = ipaddress.ip_address(text).version
     except ValueError:
-        raise Wrong(f"ADDR={text}: an address of this machine; 0.0.0.0: all it has") from None
+        raise Wrong(f"ADDR={text}: give an IP address of this machine; 0.0.0.0 is all it has") from None
     return socket.AF_INET6 if version == 6 else socket.AF_INET
 
 
@@ -69,13 +69,13 @@ def free_port(wanted: str, where: str = HERE) -> int:
                     raise Wrong(f"ADDR={where}: this machine has no such address") from None
                 continue
             return int(probe.getsockname()[1])
-    raise Wrong(f"PORT={wanted}: it and the {PORTS - 1} after it are taken; PORT=9000, for instance")
+    raise Wrong(f"PORT={wanted}: it and the {PORTS - 1} ports after it are taken; try another, for instance PORT=9000")
 
 
 def say_taken(wanted: str, port: int) -> None:
     """A line if another port was taken than the one that was asked for."""
     if wanted not in ("0", str(port)):
-        print(f"port {wanted} is taken: {port} instead", flush=True)
+        print(f"port {wanted} is taken: {port} is used instead", flush=True)
 
 
 def built(build: Path, program: str) -> Path:
@@ -159,7 +159,7 @@ def run(settings: dict[str, str]) -> int:
     wanted = settings.get("PORT", FIRST_PORT)
     where = settings.get("ADDR", HERE)
     if where != HERE and slug == "00-client":
-        raise Wrong(f"ADDR={where}: {slug} takes no address; the servers of the series do")
+        raise Wrong(f"ADDR={where}: {slug} listens at no address; leave ADDR= out")
     port = free_port(wanted, where)
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
@@ -185,7 +185,7 @@ def run(settings: dict[str, str]) -> int:
     if slug != "02-inetd":
         return _become([str(program), "-v", "-a", where, "-p", str(port), str(root)])
     if not shutil.which("tcpserver"):
-        raise Wrong("02-inetd needs a program that listens: apt-get install ucspi-tcp (tcpserver)")
+        raise Wrong("02-inetd needs tcpserver, which listens for it: apt-get install ucspi-tcp")
     return _become(["tcpserver", where, str(port), str(program), "-v", str(root)])
 
 
@@ -203,7 +203,7 @@ def _client(places: Folders, program: Path, port: int) -> int:
         finally:
             process.terminate()
     state.note_step(places.progress, "run", "00-client")
-    print("\nThe head of the reply is on stderr, which -v asks for, and the body on stdout.")
+    print("\nThe head of the reply is on stderr, because of -v; the body is on stdout.")
     return status
 
 

@@ -66,7 +66,7 @@ def _load(path: Path) -> tuple[Progress, str]:
     except (OSError, ValueError, RecursionError) as error:
         return Progress(), str(error)
     if not _is_ours(kept):
-        return Progress(), "not what we wrote"
+        return Progress(), "not in the form that make next writes"
     if kept.get("version", 0) > VERSION:
         return Progress(), f"of version {kept['version']:g}, which is newer than this tree"
     return Progress(kept.get("done", {}), kept.get("guesses", {})), ""
@@ -117,7 +117,7 @@ def change(path: Path, edit: Callable[[Progress], None]) -> bool:
             edit(progress)
             _write(path, progress)
     except OSError as error:
-        print(f"{os_error_text(error)}: what you have done is not kept", file=sys.stderr)
+        print(f"{os_error_text(error)}: what you have done could not be saved", file=sys.stderr)
         return False
     return True
 
@@ -127,7 +127,7 @@ def _set_aside(path: Path, why: str) -> None:
     while (aside := path.with_name(f"path.{number}.json")).exists():
         number += 1
     path.rename(aside)
-    print(f"{path}: {why}; it is kept as {aside}, and a new one begun", file=sys.stderr)
+    print(f"{path}: {why}; it is kept as {aside}, and a new file is begun", file=sys.stderr)
 
 
 def unreadable(path: Path) -> list[Path]:

@@ -64,7 +64,7 @@ WRONG = {
     "run CH=0": "make run: CH=0: that may be 00-client, 01-iterative, .*",
     "run CH=02 PORT=x": "make run: PORT=x: a port is a number from 1 to 65535",  # not 02-inetd
     "run CH=01 PORT=99999": "make run: PORT=99999: a port is a number from 1 to 65535",
-    "run CH=01 ADDR=room": "make run: ADDR=room: an address of this machine; 0.0.0.0: all it has",
+    "run CH=01 ADDR=room": "make run: ADDR=room: give an IP address of this machine; 0.0.0.0 is all it has",
     "run CH=01 ADDR=192.0.2.1": "make run: ADDR=192.0.2.1: this machine has no such address",
     "-n clean BUILD=": "BUILD= names no folder: leave it away",  # it would remove the tree
     "-n clean BUILD=.": "BUILD=. holds the tree itself: what is made needs a folder of its own",
@@ -79,7 +79,7 @@ WRONG = {
     "test ONLY=m": "make test: ONLY=m: that may be measure, micro, mutants, my",
     "soak SECONDS=long": "make soak: SECONDS=long: it must be a whole number",
     "help GOAL=bnch": r"make help: GOAL=bnch: there is no such goal; did you mean bench\?",
-    "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
+    "done STEP=read": "make done: STEP= needs a chapter, too: make done CH=01 STEP=read",
     "hint CH=02 N=x": r"lab: N=x: give a number above 0, at most \d+",
     "check CH=02 WATCH=no": "make check: WATCH=no: write WATCH=1, or leave it out",
     "my ALL=no": "make my: ALL=no: write ALL=yes, or leave it out",
@@ -218,7 +218,7 @@ def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         words = ("CH=epoll", f"PORT={port}", "ADDR=0.0.0.0")
         with running(tmp_path, *words) as (said, process):
-            found = re.search(rf"port {port} is taken: (\d+) instead", said)
+            found = re.search(rf"port {port} is taken: (\d+) is used instead", said)
             assert found and int(found[1]) > port
             url = re.search(r"^  open  (\S+)$", said, re.M)
             assert url and "0.0.0.0" not in url[1]
@@ -321,12 +321,12 @@ def test_next_names_a_step_and_done_ticks_it(
         ("{", "path.json: "),
         pytest.param("[" * 100_000, "path.json: ", id="deep"),
         ('{"version": 99}', "version 99"),
-        ("[]", "not what we wrote"),
-        ('{"version": null}', "not what we wrote"),
-        ('{"done": {"01-iterative": "run"}}', "not what we wrote"),
-        ('{"done": {"01-iterative": {"run": 5}}}', "not what we wrote"),
-        ('{"guesses": {"01-iterative": {"drawn-0": [1]}}}', "not what we wrote"),
-        ('{"guesses": {"01-iterative": {"drawn-0": {"y": ["nan"]}}}}', "not what we wrote"),
+        ("[]", "not in the form that make next writes"),
+        ('{"version": null}', "not in the form that make next writes"),
+        ('{"done": {"01-iterative": "run"}}', "not in the form that make next writes"),
+        ('{"done": {"01-iterative": {"run": 5}}}', "not in the form that make next writes"),
+        ('{"guesses": {"01-iterative": {"drawn-0": [1]}}}', "not in the form that make next writes"),
+        ('{"guesses": {"01-iterative": {"drawn-0": {"y": ["nan"]}}}}', "not in the form that make next writes"),
     ],
 )
 def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, why: str) -> None:
@@ -402,7 +402,7 @@ def test_what_cannot_be_kept_is_said_and_not_done(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     status, out, err = make(tmp_path / "file/work", "done")
     assert (status, out) == (2, "")
-    assert "what you have done is not kept" in err
+    assert "what you have done could not be saved" in err
     book = tmp_path / "build/book"
     book.mkdir(parents=True)
     for name in ("index.html", "whole"):
@@ -415,7 +415,7 @@ def test_what_cannot_be_kept_is_said_and_not_done(tmp_path: Path) -> None:
             with pytest.raises(urllib.error.HTTPError, match="507"):
                 urllib.request.urlopen(tick, timeout=10)
         process.terminate()
-        assert process.communicate(timeout=20)[1].count("what you have done is not kept") >= 2
+        assert process.communicate(timeout=20)[1].count("what you have done could not be saved") >= 2
 
 
 def test_the_port_is_taken_when_it_is_listened_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
