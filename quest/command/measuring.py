@@ -168,7 +168,7 @@ def share(given: Given) -> int:
     for line in packed.left_out:
         print(plain(f"left out: {line}"))
     print(f"{packed.path}: {len(packed.sets)} sets, {packed.path.stat().st_size / 1e6:.1f} MB")
-    print("make merge takes it, with those of other machines; the page of the machines, too (benchmarks/README.md)")
+    print("make merge draws it beside those of other machines; the page of machines shows it (benchmarks/README.md)")
     return 0
 
 

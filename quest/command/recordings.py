@@ -28,7 +28,7 @@ def made(given: Given, server: str, name: str) -> Recording:
 def of(target: Target, name: str) -> Recording:
     """InputError if it cannot be made here."""
     if not target.program.is_file():
-        raise InputError(f"{target.program} cannot be built here: make doctor")
+        raise InputError(f"{target.program} is not built: make doctor says what is missing")
     try:
         return recorder.record(target, name, scene.read(name), needs.tracing())
     except (RepetitionError, Unsupported) as error:
@@ -56,7 +56,7 @@ def trace(given: Given) -> int:
     if "LAB" in given:
         return lab(given, name, folder)
     if "CH" not in given:
-        raise InputError("which server? CH=02-fork; or LAB=02-fork, yours beside ours")
+        raise InputError("which server? CH=02-fork: ours; LAB=02-fork: yours beside ours")
     tell(folder / f"{given['CH']}.{name}.json", made(given, given["CH"], name))
     return 0
 
@@ -101,7 +101,7 @@ def check(_: Given) -> int:
             print(f"{path}: {fault}")
             status = 1
     if status:
-        print("make move-recordings follows lines that only moved; else: make recordings CH=... SCENE=...")
+        print("lines that have only moved: make move-recordings; others: make recordings CH=... SCENE=...")
     return status
 
 

@@ -44,7 +44,7 @@ def register(given: Given) -> int:
     """
     commit, dirty = environment.git_commit()
     if dirty is not False:
-        raise InputError("register: a judge is of one commit: git status has to be clean, in a clone")
+        raise InputError("register: a judge needs one commit: git status has to be clean, in a clone")
     if given.get("SINCE") == "yes":
         return _register_since(commit)
     ledger = claims.load(experiment_file.load_all())
@@ -101,7 +101,7 @@ def retest(given: Given) -> int:
     reference = RESULTS / "reference"
     asked = [retesting.folder_of(given[name], reference) for name in ("A", "B") if name in given]
     if len(asked) == 1:
-        raise InputError("retest: A= and B=, or none of them for all pairs of committed sessions of one processor")
+        raise InputError("retest: give both A= and B=, or neither for all pairs of committed sessions of one processor")
     pairs = [(asked[0], asked[1])] if asked else retesting.pairs_of(reference)
     if not pairs:
         print("no two sessions of one processor are committed; A= and B= name folders")
@@ -119,11 +119,11 @@ def _say(path: Path, write: bool) -> int:
     before = frozen.on_same_data(one, now)
     if before:
         changed = frozen.differences(before, now)
-        print(f"{name}: {len(now.verdicts)} words, {len(changed)} other than they were", *changed, sep="\n  ")
+        print(f"{name}: {len(now.verdicts)} verdicts, {len(changed)} of them changed", *changed, sep="\n  ")
         return 1 if changed else 0
     if write:
         frozen.write(replace(one, judged=(*one.judged, now)))
-        print(f"{name}: {len(now.verdicts)} words on {', '.join(now.sessions)}, now kept")
+        print(f"{name}: {len(now.verdicts)} verdicts on {', '.join(now.sessions)}, now kept")
         return 0
     print(f"{name}: it has not judged these data yet: make frozen WRITE=yes")
     return 1

@@ -144,7 +144,7 @@ def reference_session(
     named = list(only)
     some = experiments.since(named) if second else experiment_file.load_all(only=named)
     if environment.git_commit()[1] is not False:
-        raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
+        raise InputError("a reference run needs one commit: git status has to be clean, in a clone")
     path = judge.REGISTERED_SINCE if second else judge.REGISTERED
     plan = judge.registered(path)
     ledger: Sequence[claims.Claim]
@@ -219,8 +219,8 @@ def _one_run(results: Path, settings: Settings) -> None:
         there = json.loads(line[0])["environment"] if line else here
         for name in (name for name in environment.OF_THE_RUN if there.get(name) != here[name]):
             raise InputError(
-                f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
-                f"one; move {results} away to begin anew"
+                f"{path}: measured with another {name} ({there.get(name)}, now {here[name]}), and a session has "
+                f"one only; move {results} away to begin anew"
             )
 
 
@@ -230,8 +230,8 @@ def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
     for job in jobs if upto else ():
         if later_variants(job.experiment, upto):
             count = len(job.experiment.variants)
-            print(f"{job.experiment.id}: {count} variants are measured; what later chapters ask is "
-                  "told there")  # fmt: skip
+            print(f"{job.experiment.id}: {count} variants are measured; those of later chapters are "
+                  "shown there")  # fmt: skip
 
 
 def _say_if_others_work(jobs: Iterable[Job], progress: Progress) -> None:
@@ -244,7 +244,7 @@ def _say_if_others_work(jobs: Iterable[Job], progress: Progress) -> None:
         placement = cpus.place(job.experiment.pin, cpus.cores(allowed), allowed)
         used |= (placement.measured | placement.load) or set(allowed)
     if share := noise.foreign_share(used) if used else 0.0:
-        what = f"others use {share:.0%} of the processors".replace("%", " %")
+        what = f"other programs use {share:.0%} of the processors".replace("%", " %")
         progress.line(f"{what}: numbers will be marked noisy")
 
 
@@ -362,7 +362,7 @@ def _exclusive() -> Iterator[None]:
         with locked(LOCK, patience_s=LOCK_PATIENCE):
             yield
     except Busy as holder:
-        raise InputError(f"another measurement runs here (process {holder})") from None
+        raise InputError(f"another measurement runs here (process {holder}): try again when it has ended") from None
 
 
 def _raise_descriptor_limit() -> None:
@@ -381,7 +381,7 @@ def _print_report(report: Report, nothing: bool) -> None:
         print(foreign.plain(str(error)), file=sys.stderr)
     if nothing and not report.errors:
         what = "all else" if report.skips else "everything"
-        print(f"{what} is measured; `make distclean` forgets the results")
+        print(f"{what} is measured; `make distclean` removes the results")
     elif report.measured:
         noun = "experiment" if report.measured == 1 else "experiments"
         print(f"{report.measured} {noun} measured")

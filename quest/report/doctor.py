@@ -93,7 +93,7 @@ def congestion_control() -> Answer:
     if needs.probe("namespace").ok:
         return Answer(True, f"reno for measurements (this machine's own: {current})")
     reason = f"{current}, this machine's own: results over TCP are marked"
-    return Answer(current == "reno", reason, "what the line above says, or sysctl")
+    return Answer(current == "reno", reason, "as for the namespace, or sysctl net.ipv4.tcp_congestion_control=reno")
 
 
 def seccomp() -> Answer:

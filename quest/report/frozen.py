@@ -135,7 +135,7 @@ def pronounce(path: Path, results: Path) -> tuple[tuple[str, ...], dict[str, Wor
                 stdin=subprocess.DEVNULL,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise InputError(f"{path}: no words after {PATIENCE_S} s") from None
+            raise InputError(f"{path}: no verdicts after {PATIENCE_S} s") from None
         if done.returncode:
             why = (done.stderr.strip() or "no message").splitlines()[-1]
             raise InputError(f"{path}: {why}")

@@ -54,7 +54,7 @@ def print_results(definitions: Sequence[Experiment], library: Library, width: in
         if rest_on_it and not estimates.AVAILABLE:
             print(f"  {WITHOUT_SCIPY}")
         if any(here.verdict not in rules.UNDECIDED for _, here, _ in rest_on_it):
-            print("  yours is one session: after a fresh boot, or in three hours, another may say otherwise")
+            print("  yours is one session: another one, after a reboot or three hours later, may give another verdict")
         if any(rules.TOO_FEW in here.why for _, here, _ in rest_on_it):
             print(f"  more repetitions: make bench ONLY={definition.id} PROFILE=quick")
         for what in {remedy(here.why, definition.id) for _, here, _ in rest_on_it} - {""}:

@@ -144,7 +144,7 @@ class Alike:
         share = f": {100 * self.alike / count:.1f} %" if count else ""
         return (
             f"{count + self.near} claims that both judge, {self.near} of them near the line; of the other {count} "
-            f"{self.alike} get the same word{share} (wanted: at least {WANTED_ALIKE:g} %)"
+            f"{self.alike} get the same verdict{share} (wanted: at least {WANTED_ALIKE:g} %)"
         )
 
 
@@ -175,7 +175,7 @@ def folder_of(name: str, reference: Path) -> Path:
     committed = {sessions.name_of(folder, reference): folder for folder in sessions.folders(reference)}
     folder = committed.get(name, Path(name))
     if not any(folder.glob("*.jsonl")):
-        raise InputError(f"{name}: no session; there are {', '.join(committed) or 'none'}, and folders of results")
+        raise InputError(f"{name}: no session of this name; there are {', '.join(committed) or 'none'}, or a folder")
     return folder
 
 
@@ -220,7 +220,7 @@ def retest(pairs: Iterable[tuple[Path, Path]], reference: Path) -> Iterator[str]
         machines = list(dict.fromkeys(map(processor_of, (one, other))))
         yield f"{names} ({', '.join(machines)}): {len(shared)} experiments in both"
         if len(machines) > 1:
-            yield "  two processors: they are never pooled, and what differs may differ"
+            yield "  two processors: their results are never pooled, and may well differ"
         yield from _said(level, ratio, alike)
     if len(everything) > 1:
         level, ratio, alike = everything[0]
@@ -231,7 +231,7 @@ def retest(pairs: Iterable[tuple[Path, Path]], reference: Path) -> Iterator[str]
 
 
 def _said(level: Apart, ratio: Apart, alike: Alike) -> list[str]:
-    lines = [f"levels: {level.words()}", f"ratios within the round: {ratio.words()}", f"words: {alike.words()}"]
+    lines = [f"levels: {level.words()}", f"ratios within the round: {ratio.words()}", f"verdicts: {alike.words()}"]
     return [f"  {line}" for line in (*lines, *dict.fromkeys(alike.differ))]
 
 
@@ -248,8 +248,8 @@ def against_the_frozen(reference: Path, name: str) -> Iterator[str]:
         str(one["id"]): one["verdict"] for one in claims.judge_all(Library(reference, reference, True)) if one["rule"]
     }
     numbers = sorted(kept.keys() | now.keys(), key=int)
-    words = {n: (kept[n].verdict if n in kept else "no word", now.get(n, "no word")) for n in numbers}
+    words = {n: (kept[n].verdict if n in kept else "no verdict", now.get(n, "no verdict")) for n in numbers}
     rows = [("claim", f"frozen judge {name[: judge.SHORT]}", f"judge of now {judge.current()[: judge.SHORT]}")]
     rows += [(n, *each) for n, each in words.items() if each[0] != each[1]]
-    yield f"{len(numbers)} claims, of which both judges give the same word to {len(numbers) - len(rows) + 1}"
+    yield f"{len(numbers)} claims, of which both judges give the same verdict on {len(numbers) - len(rows) + 1}"
     yield from (f"  {line}" for line in aligned(rows))

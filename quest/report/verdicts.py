@@ -123,8 +123,8 @@ def judges(entries: list["JudgedClaim"]) -> str:
     if kept:
         other = [entry for entry in kept if entry["frozen"] != entry["verdict"]]
         words = (f"{e['id']}: {e['verdict']} (frozen: {e['frozen']})" for e in other)
-        lines[0] += f"; the judge that was frozen says the same of {len(kept) - len(other)} of {len(kept)}"
-        lines += ["another word: " + "; ".join(words)] if other else []
+        lines[0] += f"; the frozen judge gives the same verdict on {len(kept) - len(other)} of {len(kept)}"
+        lines += ["another verdict: " + "; ".join(words)] if other else []
     lines += expected_wrong(judged, registered(REGISTERED))
     for text, number in sorted(Counter(entry["lacking"] for entry in judged if entry["lacking"]).items()):
         lines.append(f"{number} {text}")
@@ -137,7 +137,7 @@ def expected_wrong(judged: list["JudgedClaim"], plan: "Registration | None") -> 
     """
     decided = [entry for entry in judged if not entry["lacking"]]
     on_one = bool(decided) and all(len(entry["sessions"]) == 1 for entry in decided)
-    lines = [f"{len(decided)} on sessions enough"] if decided else []
+    lines = [f"{len(decided)} on enough sessions"] if decided else []
     if plan is None:
         return lines
     planned = f"{plan.alone} sessions on one" if on_one else f"{plan.sessions} sessions on each of two processors"
@@ -145,8 +145,8 @@ def expected_wrong(judged: list["JudgedClaim"], plan: "Registration | None") -> 
     for how, suffix in (("one session", "_in_one_session"), (planned, "_on_one" if on_one else "")):
         expected, worst = (plan.error_rates.get(f"{name}{suffix}") for name in ("expected_wrong", "wrong_at_worst"))
         if expected is not None and worst is not None and (suffix != "_in_one_session" or len(decided) < len(judged)):
-            found.append(f"with {how} {expected:g}, and {worst:g} if every truth lay on its line")
-    return [*lines, *([f"expected to be wrong, of the words of the whole ledger: {'; '.join(found)}"] if found else [])]
+            found.append(f"with {how} {expected:g}, and {worst:g} if every true value lies on its limit")
+    return [*lines, *([f"expected to be wrong, of all verdicts of the ledger: {'; '.join(found)}"] if found else [])]
 
 
 def remedy(why: str, experiment: str) -> str:

@@ -75,7 +75,7 @@ def test_an_experiment_is_measured_once_and_names_nobody(sample: Tree) -> None:
         [sys.executable, "-c", code], cwd=sample.root, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)},
     )  # fmt: skip
-    assert done.stdout == "everything is measured; `make distclean` forgets the results\n0 []\n"
+    assert done.stdout == "everything is measured; `make distclean` removes the results\n0 []\n"
     assert sample.records() == records
 
 
@@ -201,7 +201,7 @@ def test_bad_output_is_no_sample_and_what_cannot_run_no_failure(sample: Tree) ->
     again = sample.bench()
     assert again.returncode == 0
     assert f"skipped: sample needy: {LACKING['needy']}\n" in again.stdout
-    assert again.stdout.endswith("all else is measured; `make distclean` forgets the results\n")
+    assert again.stdout.endswith("all else is measured; `make distclean` removes the results\n")
 
 
 def test_a_column_that_no_program_prints_is_one_line(sample: Tree) -> None:
@@ -243,7 +243,7 @@ def test_two_measurements_do_not_measure_each_other(sample: Tree) -> None:
     await_(lambda: sample.processes("fake"), first)
     refused = sample.bench("BUILD=build/others")
     assert refused.returncode == 2
-    assert refused.stderr == f"another measurement runs here (process {first.pid})\n"
+    assert refused.stderr == f"another measurement runs here (process {first.pid}): try again when it has ended\n"
     second = sample.start("bench", "PROFILE=smoke")
     lock = os.path.realpath(sample.root / "build/measuring.lock")
     descriptors = Path(f"/proc/{second.pid}/fd")

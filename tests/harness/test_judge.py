@@ -314,8 +314,8 @@ RATES = {
     ("sessions_in", "shown", "hidden"),
     [
         ({"x": 1}, ["with one session 0.3, and 22 if", "with 3 sessions on each of two processors 0.02, and 1.5"], []),
-        ({"x": 3, "y": 3}, ["1 on sessions enough", "on each of two processors 0.02, and 1.5"], ["one session"]),
-        ({"x": 5}, ["1 on sessions enough", "with 5 sessions on one 0.1, and 9"], ["one session", "two processors"]),
+        ({"x": 3, "y": 3}, ["1 on enough sessions", "on each of two processors 0.02, and 1.5"], ["one session"]),
+        ({"x": 5}, ["1 on enough sessions", "with 5 sessions on one 0.1, and 9"], ["one session", "two processors"]),
     ],
 )
 def test_how_many_words_are_expected_to_be_wrong(
@@ -400,7 +400,7 @@ def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, sa
     assert not path.with_name("other.jsonl").exists(), "no rule asks it"
     assert "everything is measured" in said("reference", "SESSION=first", "VERDICTS=yes")
     git("commit", "-q", "--allow-empty", "-m", "two")
-    assert "sample.jsonl: of another commit (" in said("reference", "SESSION=first", status=2)
+    assert "sample.jsonl: measured with another commit (" in said("reference", "SESSION=first", status=2)
 
 
 # ---- the frozen judge ---------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def test_the_frozen_judge_keeps_its_word(place: Tree, capsys: pytest.CaptureFixt
     one = judged()
     assert (one["verdict"], one["judged"], one["frozen"]) == ("reversed", "judged anew", "holds")
     assert "judged anew (the frozen judge: holds)" in " ".join(verdicts.line(one, 100, long=True).split())
-    assert "another word: 9: reversed (frozen: holds)" in verdicts.judges([one])
+    assert "another verdict: 9: reversed (frozen: holds)" in verdicts.judges([one])
     assert registering.kept({}) == 0, "it does not see the new rule"
     session(REFERENCE, CPUS[0], gain=3, **on_record())
     assert judged()["frozen"] == "", "it has not judged these"

@@ -83,7 +83,7 @@ def test_nothing_is_told_of_later_chapters(tree: Tree, said: Callable[..., str])
     table = first[: first.index("left out for later chapters: 02-b (without CH=: all)")]
     assert any(re.match(r"a \d", line) for line in table)
     assert not any(re.match(r"b (\d|/ a)", line) for line in table)
-    assert "sample: 2 variants are measured; what later chapters ask is told there" in first
+    assert "sample: 2 variants are measured; those of later chapters are shown there" in first
     second = said(*BENCH, "CH=02-b")
     assert "b / a" in second and "left out" not in second
 

@@ -130,11 +130,11 @@ def test_all_pairs_of_a_processor_or_two_that_are_named(place: Tree, said: Calla
     assert len(heads) == 4 and heads[3] == "all 3 pairs"
     assert lines[-3].startswith("  levels: 6 pairs, 4 have no value in common: 66.7 %, by chance 0.1 %, so 66.6 %")
     assert lines[-2].startswith("  ratios within the round: 3 pairs, 0 have")
-    assert "3 get the same word: 100.0 %" in lines[-1]
+    assert "3 get the same verdict: 100.0 %" in lines[-1]
     lines = said("retest", "A=reference", "B=intel-xeon/one").splitlines()
     assert lines[0].startswith("reference and intel-xeon/one (AMD EPYC, Intel Xeon)") and "never pooled" in lines[1]
-    assert "nowhere: no session; there are reference, amd-epyc/three" in said("retest", "A=nowhere", "B=x", status=2)
-    assert "A= and B=, or none of them" in said("retest", "A=reference", status=2)
+    assert "no session of this name; there are reference, amd-epyc/three" in said("retest", "A=x", "B=x", status=2)
+    assert "both A= and B=, or neither" in said("retest", "A=reference", status=2)
     with pytest.raises(InputError, match="no session"):
         retest.folder_of("benchmarks", REFERENCE)
 
@@ -148,11 +148,11 @@ def test_the_frozen_judge_and_the_judge_of_now_are_a_table(place: Tree, said: Ca
     frozen.FOLDER.mkdir(parents=True)
     (frozen.FOLDER / f"{name}.zip").write_bytes(frozen.packed(judge.OURS, Path()))
     judge.write_registration(judge.Registration(name, "2026-11-27", "b" * 40, {}))
-    assert said("retest").splitlines()[1] == "2 claims, of which both judges give the same word to 2"
+    assert said("retest").splitlines()[1] == "2 claims, of which both judges give the same verdict on 2"
     ledger((9, '{ is = "faster", a = "b.us", b = "a.us" }', ""), (11, FASTER, ""))
     table = said("retest").splitlines()[1:]
-    assert table[0] == "3 claims, of which both judges give the same word to 0"
+    assert table[0] == "3 claims, of which both judges give the same verdict on 0"
     assert [line.split() for line in table[1:]] == [
         ["claim", "frozen", "judge", name[:12], "judge", "of", "now", name[:12]],
-        ["9", "holds", "reversed"], ["10", "holds", "no", "word"], ["11", "no", "word", "holds"],
+        ["9", "holds", "reversed"], ["10", "holds", "no", "verdict"], ["11", "no", "verdict", "holds"],
     ]  # fmt: skip
