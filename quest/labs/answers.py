@@ -45,12 +45,12 @@ class Answers:
         except FileNotFoundError:
             raise LabError(f"{path} is not there") from None
         except tomllib.TOMLDecodeError as error:
-            raise LabError(f'{path}: {error}; a word stands in quotes: "up"') from None
+            raise LabError(f'{path}: {error}; write a word in quotes: "up"') from None
         except (OSError, ValueError, RecursionError) as error:
             raise LabError(f"{path}: {error}") from None
         parts = [table.get(name, {}) for name in ("prediction", "conclusion")]
         if not all(isinstance(part, dict) for part in parts):
-            raise LabError(f"{path}: [prediction] and [conclusion] are tables")
+            raise LabError(f"{path}: [prediction] and [conclusion] must be tables")
         return cls(*parts)
 
 

@@ -24,5 +24,5 @@ def load_program(slug: str) -> Lab:
     """The same; a lab that measures is refused, since it has nothing to build."""
     one = load(slug)
     if isinstance(one, MeasuredLab):
-        raise LabError(f"CH={slug}: nothing is built in a lab that measures; make grade")
+        raise LabError(f"CH={slug}: a lab that measures has no program to build; use make grade")
     return one

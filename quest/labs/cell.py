@@ -243,7 +243,7 @@ def _spare_user(folder: Path) -> int | None:
             os.chown(folder, -1, user)
             folder.chmod(0o710)
             if not _can(user, "test", "-x", str(folder)):
-                raise CannotJudge(f"{folder} is closed to others; another place: TMPDIR=/tmp")
+                raise CannotJudge(f"{folder} is closed to others; choose another place with TMPDIR=/tmp")
             return user
     return None
 

@@ -69,7 +69,7 @@ def who(settings: Settings) -> int:
     matched = sum(bool(match.people) for match in known.matches.values())
     say(f"{matched} of {len(submissions)} submissions are of a student of the roster: {path}")
     if left:
-        say(roster.listed("No submissions, and left alone", left, 5))
+        say(roster.listed("Left out, as they are no submissions", left, 5))
     known.tell()
     return OPEN if known.undecided() or known.roster.doubts else 0
 
@@ -89,10 +89,10 @@ def _called(settings: Settings, rules: Rules) -> Callable[[Row], str] | None:
 
 def _rows(settings: Settings) -> tuple[Path, list[Row]]:
     if settings.table is None or not settings.table.is_file():
-        raise LabError(f"{settings.table or 'CSV='}: no table of a class; make grade-all writes it")
+        raise LabError(f"{settings.table or 'CSV='}: not the table of a class, which make grade-all writes")
     rows = sorted(class_table.read_rows(settings.table, ()).values(), key=lambda row: row.name)
     if not rows:
-        raise LabError(f"{settings.table}: it has no line yet: make grade-all")
+        raise LabError(f"{settings.table}: it has no line yet: make grade-all writes them")
     return settings.table, rows
 
 
@@ -116,10 +116,10 @@ def grades(settings: Settings) -> int:
         say(f"{len(rows)} lines: {path}")
         return 0
     if not settings.names:
-        raise LabError("NAMES=no makes a list of its own: without GRADEBOOK=, which knows everybody's name")
+        raise LabError("NAMES=no goes without GRADEBOOK=, which has names: leave one of them out")
     into = forges.read_table(settings.gradebook)
     gradebook.tell(gradebook.fill(into, table, rows, lab, rules, students))
     if into.layout.short == "gradescope":
         folder = table.with_suffix(".gradescope")
-        say(f"{gradebook.results_of(table, rows, folder)} times results.json: {folder}")
+        say(f"{gradebook.results_of(table, rows, folder)} files results.json: {folder}")
     return 0

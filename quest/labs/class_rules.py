@@ -90,7 +90,7 @@ class Rules:
     def mask(self) -> Mask:
         """Makes anonymous ids; its key is made with the first of them, beside the file."""
         if not self.given:
-            raise LabError("anonymous ids want CLASS=: beside that file lies the key they are made with")
+            raise LabError("anonymous ids need CLASS=: they are made with a key that is kept beside that file")
         return Mask.of_file(self.folder / self.key)
 
 
@@ -237,15 +237,15 @@ class Known:
     def tell(self) -> None:
         """What a teacher has to decide, or should know."""
         absent = [person.title for person in self.absent() if self.has_roster]
-        unmeasured = "Late, and nothing says since when: no grade before [days_late] says the days"
+        unmeasured = "Late, but by an unknown time: no grade until [days_late] gives the days"
         for text in (
             *self.roster.notes,
-            roster.listed("Of the roster itself", self.roster.doubts),
-            roster.listed("Nobody's until [who] says whose", self.undecided()),
-            roster.listed("In CLASS, and neither on the roster nor a submission", self.unmatched()),
+            roster.listed("Problems of the roster", self.roster.doubts),
+            roster.listed("Undecided: name the student of each under [who]", self.undecided()),
+            roster.listed("Named in CLASS, but neither on the roster nor a submission", self.unmatched()),
             roster.listed(unmeasured, self.unmeasured),
-            roster.listed("No time of handing in is known: counted as in time", self.untimed, 5),
-            roster.listed("On the roster, and handed in nothing", absent),
+            roster.listed("It is not known when these were handed in: they count as in time", self.untimed, 5),
+            roster.listed("On the roster, but nothing was handed in", absent),
         ):
             if text:
                 say(text)

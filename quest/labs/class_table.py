@@ -250,7 +250,7 @@ def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
             continue
         if texts["state"] not in STATES:  # written by a person, who does not want it replaced
             state = texts["state"]
-            raise LabError(f'{table}: {name} has the state "{state}"; a score of yours has the state {BY_HAND}')
+            raise LabError(f'{table}: {name} has the unknown state "{state}"; for a score of yours write {BY_HAND}')
         if texts["seconds"] or texts["state"] == BY_HAND:
             points = {key: value for key in columns if (value := foreign.from_cell(line[key] or ""))}
             rows[name] = Row(**(texts | {"name": name}), points=points)
@@ -311,7 +311,7 @@ def grade_all(
         submissions, left = intake.students(folder)
         if left:
             more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-            say(f"No submissions, and left alone: {', '.join(left[:5])}{more}")
+            say(f"Left out, as they are no submissions: {', '.join(left[:5])}{more}")
         about.look(submissions)
         again = _of_student(student, about, submissions) if student else None
         grading = _Class(table, kind, submissions, about, again)
@@ -343,7 +343,7 @@ class _Class:
             self.rows = {name: row for name, row in self.before.items() if name not in again}
             for name in again:
                 if name in self.before and self.before[name].state == BY_HAND:
-                    raise LabError(f"{table}: the line of {name} is {BY_HAND}; empty its state, and it is graded again")
+                    raise LabError(f"{table}: {name} was graded {BY_HAND}; to grade it again, empty its state")
         self.lock, self.ended = threading.Lock(), False
         self.at_work = 0  #: submissions that are being graded; under the lock, as is `ended`
         self.not_here: list[str] = []  #: why, of each submission that gets no line

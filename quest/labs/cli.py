@@ -51,9 +51,9 @@ def settings_of(words: Iterable[str], environment: Mapping[str, str]) -> Setting
     if unknown := set(given) - set(KNOWN):
         raise LabError(f"{min(unknown)}: there is no such setting. There are: {', '.join(KNOWN)}")
     if given.get("SANDBOX", "no") != "no":
-        raise LabError(f"SANDBOX={given['SANDBOX']}: there is only SANDBOX=no: points without one")
+        raise LabError(f"SANDBOX={given['SANDBOX']}: the only value is no: points without a sandbox")
     if given.get("HINTS", "yes") not in ("yes", "no"):
-        raise LabError(f"HINTS={given['HINTS']}: yes or no")
+        raise LabError(f"HINTS={given['HINTS']}: it must be yes or no")
     paths = {field: Path(given[name]) for name, field in PATHS.items() if name in given}
     numbers = {
         field: _number(name, given[name], kind, most) for name, (field, kind, most) in NUMBERS.items() if name in given

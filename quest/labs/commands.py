@@ -58,7 +58,7 @@ def _where(error: OSError, settings: Settings) -> str:
         places["TMPDIR"] = Path(tempfile.gettempdir())
     for setting, named in places.items():
         if named and (path.is_relative_to(named) or named.is_relative_to(path)):
-            return f"{path}: {error.strerror}; another place: {setting}="
+            return f"{path}: {error.strerror}; choose another place with {setting}="
     return f"{path}: {error.strerror}"
 
 
@@ -128,7 +128,7 @@ def _hint(settings: Settings) -> int:
 def _solution(settings: Settings) -> int:
     lab = _chosen(settings)
     if isinstance(lab, MeasuredLab):
-        say("There is none to copy: your data decide. The chapter says what ours were: "
+        say("There is no solution to copy: your own data decide. What ours were, the chapter says: "
             f"chapters/{lab.slug}.md")  # fmt: skip
     else:
         say(work.solution(lab, settings.work / lab.slug, settings.sure))
@@ -145,7 +145,7 @@ def _check(settings: Settings) -> int:
             say(f"{stages.heading(lab, stages.of_measured(lab, folder))}\n")
         return 0 if self_check.check(lab, folder, settings.build) else MISSING
     if settings.stage and settings.only:
-        raise LabError("STAGE= and ONLY= both say which tests: one of them")
+        raise LabError("STAGE= and ONLY= both choose tests: give only one of them")
     if settings.stage:
         return _stage(_program(settings), folder, settings)
     lab, whole = _program(settings), not settings.only
@@ -242,7 +242,7 @@ def _judge(lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool
             for result in verdict.results:
                 if result.test.stage == stage.title:
                     say(result.entry.line)
-        say(f"\nSeed {verdict.seed}: SEED={verdict.seed} serves the same again, in the same order.")
+        say(f"\nSeed {verdict.seed}: SEED={verdict.seed} tests with the same files again, in the same order.")
     if verdict.no_cell:
         say(f"\nThis is a self-check, not a grade: {verdict.no_cell}.")
     if verdict.message:
@@ -296,7 +296,7 @@ def _grade(settings: Settings) -> int:
         say(f"What the tests said: {logs_of(lab.slug, folder, settings)}")
     if not verdict.no_cell or trusted:
         return _status(verdict)
-    complain(f"no grade: {verdict.no_cell}; SANDBOX=no gives one all the same")
+    complain(f"no grade: {verdict.no_cell}; SANDBOX=no gives one without a sandbox")
     return UNJUDGED
 
 
@@ -311,7 +311,7 @@ def _grade_all(settings: Settings) -> int:
         from quest.labs import self_check
 
         if settings.student:
-            raise LabError(f"STUDENT={settings.student}: in a lab that measures all are judged, at no cost")
+            raise LabError(f"STUDENT={settings.student}: this lab measures, and all are judged each time: leave it out")
         kind = self_check.kind_of(lab)
     else:
 

@@ -45,7 +45,7 @@ def part_of(path: Path) -> Path:
 def check_writable(path: Path) -> None:
     """An error now, before the work, if write() would fail after it."""
     if path.exists() and not path.is_file():  # a rename would replace a device
-        raise LabError(f"{path} is not a file: name one, or what is not there yet")
+        raise LabError(f"{path} is not a file: give a file, or a path that does not exist yet")
     part = part_of(path)
     part.touch(exist_ok=False)
     part.unlink()

@@ -56,7 +56,7 @@ def _column_of_canvas(table: Table, lab: Lab | MeasuredLab, rules: Rules) -> str
         raise LabError(f'{table.path}: it has no column "{wanted}"; there are {", ".join(assignments) or "none"}')
     called = [name for name in assignments if name.rpartition(" (")[0].strip() in (lab.slug, lab.title)]
     if len(called) > 1:
-        raise LabError(f"{table.path}: which column? {', '.join(called)}: [column] in CLASS= says it")
+        raise LabError(f"{table.path}: which column? {', '.join(called)}: name it under [column] in CLASS=")
     if called:
         return called[0].strip().casefold()
     table.columns[lab.slug] = len(table.header)
@@ -101,9 +101,9 @@ def fill(
     layout = table.layout
     column = _column_of_canvas(table, lab, rules) if layout is CANVAS else layout.grade
     if not column:
-        raise LabError(f"{table.path} is {layout.name}: it has no column for grades; GRADEBOOK= names the grades")
+        raise LabError(f"{table.path} is {layout.name}: it has no column for grades; give a GRADEBOOK= that has one")
     if not any(row.id for row in rows):
-        raise LabError(f"{of_class}: no line says whose it is; first make grade-all with CLASS= or this GRADEBOOK=")
+        raise LabError(f"{of_class}: no line has a student; first make grade-all with CLASS= or this GRADEBOOK=")
     of_canvas = _most_of_canvas(table, column, lab.points) if layout is CANVAS else 0
     by_person, used, scales = _by_person(rows, roster), set[str](), set[tuple[float, float]]()
     written = Written(of_class.with_suffix(f".{layout.short}.csv"))
@@ -141,7 +141,7 @@ def _why(row: Row | None) -> str:
     """Why a student has no grade."""
     if row is None:
         return "no line of the class's table is this student's"
-    return "late, and by how many days?" if row.late == UNKNOWN else row.state
+    return "late, but by an unknown number of days" if row.late == UNKNOWN else row.state
 
 
 def _scaled(grade: str, most: float, of: float) -> str:
@@ -193,7 +193,7 @@ def tell(written: Written) -> None:
     say(f"{written.graded} grades: {written.path}")
     for text in (
         written.scale,
-        listed("Of the table, without a grade", written.left),
+        listed("In the table, but without a grade", written.left),
         listed("Grades that have no line in the table", written.others),
     ):
         if text:

@@ -57,10 +57,10 @@ def lacks(folder: Path, limits: Limits) -> list[str]:
     """Clauses: each names something of which there is too little here, and how much there is."""
     clauses = []
     if _forbids_programs(folder):
-        clauses.append(f"{folder.parent} is mounted noexec; another place: TMPDIR=")
+        clauses.append(f"{folder.parent} is mounted noexec; choose another place with TMPDIR=")
     free = shutil.disk_usage(folder).free >> 20
     if free < FREE_MIB:
-        clauses.append(f"{folder.parent} has {free} MiB left; another place: TMPDIR=")
+        clauses.append(f"{folder.parent} has {free} MiB left; choose another place with TMPDIR=")
     count, whose = _processes()
     if count < limits.processes + SPARE_PROCESSES:
         clauses.append(f"at most {count} processes ({whose})")

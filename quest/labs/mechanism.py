@@ -192,7 +192,7 @@ def test_waits_with_kqueue(traced: Traced) -> None:
     how much there is."""
     calls, _ = loop_of(*looping(traced, EPOLL, "ioctl"), EPOLL, "kevent()")
     asked = count(calls, ("ioctl",), "FIONREAD")
-    demand(asked >= ASKED, "no kevent() brings it what its clients say")
+    demand(asked >= ASKED, "it calls no kevent() that brings what its clients have sent")
 
 
 @contract("mechanism")
@@ -318,7 +318,7 @@ def test_serves_one_after_the_other(traced: Traced) -> None:
     demand(not callers(calls, FORKS), "it starts a process or a thread for a client")
     demand(len(callers(calls, ACCEPTS | READS)) == 1, "more than one process or thread serves")
     ready = count(calls, ACCEPTS, "SOCK_NONBLOCK") or callers(calls, WAITS - POLL)
-    demand(not ready, "its sockets do not block: one that waits for events is asked for later")
+    demand(not ready, "its sockets do not block: this lab asks for sockets that block")
 
 
 @contract("mechanism")
@@ -400,7 +400,7 @@ def test_threads_are_there_before(traced: Traced) -> None:
     demand(not callers(calls, FORKS), "it starts processes or threads when clients come")
     accepting, reading = callers(calls, ACCEPTS), callers(calls, READS)
     demand(len(accepting) == 1, f"{len(accepting)} threads accept, not one")
-    demand(not accepting & reading, "the thread that accepts serves: nothing goes by the queue")
+    demand(not accepting & reading, "the thread that accepts also serves: nothing goes through the queue")
 
 
 @contract("mechanism")

@@ -107,12 +107,12 @@ def _tables(definitions: Sequence[Experiment], folders: Sequence[Path], into: Pa
 def merge(runs: Sequence[Path], into: Path) -> None:
     """Draws `into`/EXPERIMENT.svg from the results of several machines, a folder or a file of `make share` each."""
     if not runs:
-        raise LabError('RUNS="folder file.zip ...": of each machine build/results, or what make share made there')
+        raise LabError('which runs? RUNS="folder file.zip ...": for each machine build/results, or its make share file')
     definitions = [d for d in experiment_file.load_all(headline=True) if d.kind != "trace" and d.metrics]
     with tempfile.TemporaryDirectory() as scratch:
         made = _tables(definitions, _folders(runs, Path(scratch), {d.id for d in definitions}), into)
     if not made:
-        raise LabError("none of these runs has a finished headline experiment (make)")
+        raise LabError("none of these runs has a finished headline experiment: make measures them")
     if shutil.which("gnuplot") is None:
         raise LabError(f"{into} has the tables; gnuplot, to draw them, is not installed (make deps)")
     for name in made:

@@ -167,7 +167,7 @@ class Roster:
                 self._twice(found[0], certain, name, table, place)
                 continue
             if found and found[0].is_other(certain):
-                self.doubts.append(f"{place}: {name or keys[0][1]} has an id that {found[0].title} has not")
+                self.doubts.append(f"{place}: {name or keys[0][1]} has an id that is not that of {found[0].title}")
                 continue
             unknown += not found
             person = found[0] if found else Person()
@@ -300,7 +300,7 @@ class Mask:
         except ValueError:
             key = b""
         if len(key) < 16:
-            raise LabError(f"{path}: no key: at least 32 hexadecimal digits")
+            raise LabError(f"{path}: not a key, which has at least 32 hexadecimal digits")
         return cls(key)
 
     def id(self, who: str) -> str:
@@ -312,7 +312,7 @@ class Mask:
             number, place = divmod(number, len(ALPHABET))
             text += ALPHABET[place]
         if self.given.setdefault(text, normal(who)) != normal(who):
-            raise LabError("two students would have one anonymous id: another key")
+            raise LabError("two students would get the same anonymous id: make another key")
         return text
 
 

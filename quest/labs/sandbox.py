@@ -41,7 +41,7 @@ class Sandbox:
         try:
             if shutil.disk_usage(self.root).free < ROOM_MIB << 20:
                 room = f"{self.root.parent} has less than {ROOM_MIB} MiB of room"
-                raise CannotJudge(f"{room}; another place: TMPDIR=")
+                raise CannotJudge(f"{room}; choose another place with TMPDIR=")
             for name in ("hand-in", "bin", "real", "tmp", "judge", "walls"):
                 (self.root / name).mkdir(mode=0o755)
             self.confinement: Confinement = confinement(lab.limits, self.root, no_cell)

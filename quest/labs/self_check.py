@@ -27,7 +27,7 @@ def begin(lab: MeasuredLab, folder: Path) -> str:
     """Writes answers.toml where there is none yet; what to say about it."""
     path = folder / ANSWERS
     if path.exists():
-        lines = [f"{path} is yours already and stays as it is."]
+        lines = [f"{path} is there already: nothing was changed."]
     else:
         folder.mkdir(parents=True, exist_ok=True)
         files.write(path, answers_template(lab))
@@ -49,7 +49,7 @@ def check(lab: MeasuredLab, folder: Path, build: Path) -> bool:
             say("\n".join(f"  {line}" for line in lacking))
             return False
         Sealed.write(folder, prediction)
-        say(f"Your prediction is kept: {folder / SEALED}. It is not marked for being right.")
+        say(f"Your prediction is kept: {folder / SEALED}. It need not be right to have its points.")
     if not _has_data(lab, folder, build):
         return False
     judged = Judged.from_folder(lab, folder)
@@ -66,7 +66,7 @@ def _has_data(lab: MeasuredLab, folder: Path, build: Path) -> bool:
     the prediction; else tells what to do."""
     path, sealed = folder / lab.data_file, Sealed.read(folder)
     if lab.runs and not path.exists():
-        say("Measuring: some seconds for each run, the server stands still for one of them.")
+        say("Measuring: some seconds for each run; in each the server is stopped for one second.")
         data.measure(lab, build, path)
     own = build / "results" / path.name
     if lab.experiment and own.exists() and data.started(lab, own) >= sealed.at:
@@ -154,7 +154,7 @@ class Judged:
             for question in self.lab.questions:
                 if question.after:
                     say(textwrap.fill(question.after, WIDTH))
-        say("For a person to read: the two `why` of answers.toml.")
+        say("The two `why` of answers.toml are read by a person.")
 
 
 def grade(lab: MeasuredLab, path: Path, results: Path | None) -> bool:

@@ -86,7 +86,7 @@ def sheet(row: Row, found: Kept | None, lab: Lab | MeasuredLab, who: str, with_n
     if row.state == NOTHING:
         remarks.append("Nothing was handed in.")
     elif found is None:
-        remarks.append("What became of each test is not kept.")
+        remarks.append("The result of each test was not kept.")
     note = row.note.partition(FOR_TEACHERS)[0].removesuffix("; ")
     if with_notes and note:
         remarks.append(f"Note: {note}.")

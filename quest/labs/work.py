@@ -85,8 +85,8 @@ def begin(lab: Lab, folder: Path) -> str:
     """Writes the starter where nothing is yet, all of it or nothing; what to say about it."""
     if folder.exists() and any(folder.iterdir()):
         return (
-            f"{folder} is yours already and stays as it is.\n"
-            f"To start anew, and keep it beside that:  make reset CH={lab.slug}"
+            f"{folder} has your files already: nothing was changed.\n"
+            f"To begin again, and keep these files:  make reset CH={lab.slug}"
         )
     part = files.part_of(folder)
     part.mkdir(parents=True)
@@ -150,5 +150,5 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
         lines = difflib.unified_diff(mine.splitlines(True), real.splitlines(True), *labels)
         text += "".join(lines)
     if text:
-        text += "\nThis is one way; what the tests ask for, another may do as well."
-    return text.rstrip("\n") or "Your server is the real one, to the letter."
+        text += "\nThis is one way; another may pass the tests as well."
+    return text.rstrip("\n") or "Your server is the same as the real one, character for character."

@@ -115,7 +115,7 @@ def test_sixty_made_up_students(tmp_path: Path, capsys: pytest.CaptureFixture[st
     }
     double, same = sixty.of("twice"), sixty.of("by name")
     assert f"{double.name} ({double.id}) has handed in twice: {double.mail}, too" in said
-    absent = said.partition("On the roster, and handed in nothing")[2]
+    absent = said.partition("On the roster, but nothing was handed in")[2]
     assert double.id not in absent and sixty.of("absent").id in absent
     assert f"Jane Doe: may be Jane Doe ({same.id}) or Jane Doe (s{1000 + same.number + 1})" in said
     assert "nobody-knows-me: not on the roster" in said
@@ -139,10 +139,10 @@ def test_a_teacher_decides_whose_and_how_late(small: MadeUp, capsys: pytest.Capt
     assert small.asked == [], "nothing is graded anew for it"
     write(rules, class_of.RULES + f'\n[extension."{SLUG}"]\n"{late.user}" = 2\n')
     assert small.grade()[late.submissions[0]]["late"] == "0"
-    assert "In CLASS, and neither" not in capsys.readouterr().out
+    assert "Named in CLASS, but neither" not in capsys.readouterr().out
     write(rules, class_of.RULES + f'\n[days_late."{SLUG}"]\n"x{late.id}" = 0\n')
     assert small.grade()[late.submissions[0]]["late"] == "2"
-    said = "In CLASS, and neither on the roster nor a submission (1):\n  [days_late.02-fork] x"
+    said = "Named in CLASS, but neither on the roster nor a submission (1):\n  [days_late.02-fork] x"
     assert said + late.id in capsys.readouterr().out
 
 
@@ -278,7 +278,7 @@ def test_tables_that_contradict_each_other(tmp_path: Path) -> None:
     )
     assert [person.title for person in known.people] == ["Jane Doe (s1)", "Bob (s2)", "Jane Doe (s9)"]
     assert whose(known, ("canvas", "501")) == (["s1"], ""), "the login is the address"
-    assert known.doubts == [f"{tmp_path}/3.csv, line 2: s7 has an id that Bob (s2) has not"]
+    assert known.doubts == [f"{tmp_path}/3.csv, line 2: s7 has an id that is not that of Bob (s2)"]
 
 
 def test_a_roster_with_one_id_for_two(tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ def test_a_line_of_a_forge_that_may_be_two(small: MadeUp, capsys: pytest.Capture
     write(path, "\n".join([*lines, lines[2].replace("Ada", "Ida")]) + "\n")
     new = lines_of(exported(small, "canvas"))
     assert new[1][class_of.ASSIGNMENT] == new[-1][class_of.ASSIGNMENT] == ""
-    assert "Of the table, without a grade" in capsys.readouterr().out
+    assert "In the table, but without a grade" in capsys.readouterr().out
 
 
 def test_a_roster_takes_no_grades(small: MadeUp) -> None:
@@ -549,7 +549,7 @@ def test_a_teachers_list(small: MadeUp) -> None:
 
 def test_what_comes_before_the_table(tmp_path: Path) -> None:
     for command in (class_commands.reports, class_commands.grades):
-        with pytest.raises(LabError, match="no table of a class"):
+        with pytest.raises(LabError, match="not the table of a class"):
             command(Settings(lab=SLUG, table=tmp_path / "no.csv"))
 
 

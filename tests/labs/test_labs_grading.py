@@ -306,7 +306,7 @@ def test_a_seed_serves_the_same_again(place: Place) -> None:
     """And the form of the results: the keys that Gradescope knows, and the sums."""
     folder, only = TREE / "code/02-fork", "ONLY=serves,keep-alive"
     first = place.grade("02-fork", folder, only, "SEED=5")
-    assert "SEED=5 serves the same again" in first.out
+    assert "SEED=5 tests with the same files again" in first.out
     assert first.out == place.grade("02-fork", folder, only, "SEED=5").out
     assert first.results["score"] == 3
     assert [test["max_score"] for test in first.results["tests"]] == [2, 1]

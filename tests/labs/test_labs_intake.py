@@ -380,7 +380,7 @@ def test_a_state_of_a_teachers_own_is_not_replaced(tmp_path: Path) -> None:
     for line in ("ada,17,20,excused,,\n", "ada,17,20,excused,,1.0\n"):
         text = ",".join(class_table.FIELDS[:6]) + "\n" + line
         table.write_text(text)
-        with pytest.raises(LabError, match='ada has the state "excused"; a score of yours has the state by hand'):
+        with pytest.raises(LabError, match='ada has the unknown state "excused"; for a score of yours write by hand'):
             class_table.grade_all(data, table, grade([]))
         assert table.read_text() == text
     table.write_bytes(",".join(class_table.FIELDS[:6]).encode() + "\nzoé,17,20,by hand,,\né".encode()[:-1])

@@ -83,7 +83,7 @@ def test_a_word_without_quotes(tmp_path: Path) -> None:
     lab(tmp_path, "lab", f"CH={SLUG}")
     answer(tmp_path, "prediction", {"growth": "up"})
     status, _, error = lab(tmp_path, "check", f"CH={SLUG}")
-    assert status == 2 and re.search(r'answers.toml: .* \(at line \d.*\); a word stands in quotes: "up"', error)
+    assert status == 2 and re.search(r'answers.toml: .* \(at line \d.*\); write a word in quotes: "up"', error)
 
 
 def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> None:

@@ -52,12 +52,12 @@ PLACES: dict[str, tuple[list[str], str, str]] = {
     "filled meanwhile": (
         ["unshare", "-m", *shell(FILLED)],
         "01-iterative",
-        "MiB left; another place: TMPDIR=",
+        "MiB left; choose another place with TMPDIR=",
     ),
     "smaller": (
         ["unshare", "-m", *shell(mounted("size=8m"))],
         "01-iterative",
-        "has less than 160 MiB of room; another place: TMPDIR=",
+        "has less than 160 MiB of room; choose another place with TMPDIR=",
     ),
     "processes": (
         ["prlimit", "--nproc=100:100"],

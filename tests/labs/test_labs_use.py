@@ -200,14 +200,14 @@ def test_what_cannot_be_written(place: Place, mine: Path) -> None:
         with pytest.raises(LabError, match=f"{path} is not a file"):
             run("grade", *grade, f"JSON={path}")
     assert pipe.is_fifo()
-    with pytest.raises(LabError, match="No such file or directory; another place: JSON="):
+    with pytest.raises(LabError, match="No such file or directory; choose another place with JSON="):
         run("grade", *grade, f"JSON={place.top}/no/results.json")
     (mine / work.PROGRESS).unlink()
     (mine / work.PROGRESS).mkdir()
     with pytest.raises(LabError, match=f"{work.PROGRESS} is not a file"):
         run("check", f"WORK={mine.parent}", "CH=02-fork")
     said = place.refusal("lab", "CH=02-fork", f"WORK={REAL}")
-    assert "server.c: Not a directory; another place: WORK=" in said
+    assert "server.c: Not a directory; choose another place with WORK=" in said
 
 
 def test_a_starter_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

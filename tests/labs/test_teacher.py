@@ -181,7 +181,7 @@ def test_a_class_of_shared_files(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("handout CH=overload", "nothing is built in a lab that measures"),
+    ("handout CH=overload", "a lab that measures has no program to build"),
     ("handout CH=02-fork HINTS=few", "yes or no"), ("autograder", "which lab?"),
     ("merge", "RUNS="), ("merge RUNS=/nowhere", "/nowhere"),
 ])  # fmt: skip
