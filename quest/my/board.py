@@ -41,7 +41,7 @@ def board(given: Given) -> int:
     """Status 0 if each file could be taken, 1 if one was left out. InputError if there is none."""
     folder = Path(given.get("DIR", ""))
     if "DIR" not in given or not folder.is_dir():
-        raise InputError(f"DIR={given.get('DIR', '')}: a folder with the files that make race has written")
+        raise InputError(f"DIR={given.get('DIR', '')}: give a folder with the files that make race has written")
     paths = sorted(path for path in folder.rglob("*.json") if path.is_file())
     if len(paths) > MOST_FILES:
         raise InputError(f"{folder}: more than {MOST_FILES} files")
@@ -49,7 +49,7 @@ def board(given: Given) -> int:
     for line in refused:
         print(foreign.line(f"left out: {line}"), file=sys.stderr)
     if not races:
-        raise InputError(f"{folder}: no file of make race in it")
+        raise InputError(f"{folder}: it has no file of make race")
     entries = ranked(named(entries_of(races), given.get("NAMES", "")))
     print("\n".join(board_lines(entries)))
     page = Path(given.get("BUILD", "build"), "board/index.html")
@@ -129,7 +129,7 @@ def _table(path: Path) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), 1):
         name, tab, other = line.partition("\t")
         if line.strip() and not (tab and name and other.strip()):
-            raise InputError(f"{path}:{number}: a name, a tab, and the name on the board")
+            raise InputError(f"{path}:{number}: a line needs a name, a tab, and the name on the board")
         if tab:
             shown[name] = other.strip()
     return shown

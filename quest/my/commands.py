@@ -91,7 +91,7 @@ def _demand(stages: Stages, folder: Path, given: Given) -> Stage:
 def _hint(stages: Stages, folder: Path, given: Given) -> int:
     stage, number = _demand(stages, folder, given), int(given["HINT"])
     if not 1 <= number <= len(stage.hints):
-        raise InputError(f"HINT={number}: there are {len(stage.hints)} hints of {stage.name}")
+        raise InputError(f"HINT={number}: the stage {stage.name} has {len(stage.hints)} hints")
     with work.changing(folder) as progress:
         progress.hints[stage.name] = max(number, progress.hints.get(stage.name, 0))
     more = f"\nThe next one: {_hint_of(stages, folder, stage.name, number + 1)}" if number < len(stage.hints) else ""
@@ -102,10 +102,10 @@ def _hint(stages: Stages, folder: Path, given: Given) -> int:
 def _skip(stages: Stages, folder: Path, name: str) -> int:
     with work.changing(folder) as progress:
         if name in progress.done:
-            raise InputError(f"SKIP={name}: it is done")
+            raise InputError(f"SKIP={name}: this stage has passed already")
         progress.skipped += [] if name in progress.skipped else [name]
         then = progress.in_hand(stages)
-    _say(f"{name} is left out. make my STAGE={name} checks it all the same.\n")
+    _say(f"{name} is left out; make my STAGE={name} checks it later.\n")
     _say(_task(stages, folder, then) if then else "All other stages are done.")
     return 0
 
@@ -116,7 +116,7 @@ def _skip(stages: Stages, folder: Path, name: str) -> int:
 def build(folder: Path) -> str:
     """Runs the learner's Makefile, if there is one; what is wrong, or ""."""
     if not (folder / "run").is_file():
-        return f"{folder}/run is not there: `make my` starts your server by it (labs/my/starter/run is one)."
+        return f"{folder}/run is not there: `make my` starts your server with it (see labs/my/starter/run)."
     if not os.access(folder / "run", os.X_OK):
         return f"{folder}/run cannot be executed: chmod +x {folder}/run"
     if not (folder / "Makefile").is_file():
@@ -241,7 +241,7 @@ def _passed_before(stage: Stage) -> str:
 
 def _over(progress: work.Progress) -> str:
     left = f" Left out: {', '.join(progress.skipped)}." if progress.skipped else ""
-    return f"\nEach stage has passed.{left} Do they all pass at once? make my ALL=yes tells. Then: make race."
+    return f"\nEach stage has passed.{left} make my ALL=yes checks whether they all pass at once; then: make race."
 
 
 def _summary(seen: list[Outcome], began: float) -> str:
@@ -259,6 +259,6 @@ def _watch(stages: Stages, folder: Path, given: Given) -> None:
         before = work.sources(folder)
         _say(f"---- {time.strftime('%H:%M:%S')}")
         _check(stages, folder, given)
-        _say(f"\nWaiting until a file of {folder} is saved (Ctrl-C ends it).")
+        _say(f"\nWaiting until you save a file in {folder} (Ctrl-C ends it).")
         while work.sources(folder) == before:
             time.sleep(LOOK_SECONDS)

@@ -14,7 +14,7 @@ from quest.my.finish import LAPS, MINE, Gain, Lap, Race
 from quest.spec.model import LEAST
 
 WIDEST = 34  #: characters of a name in a table
-SAYS = "Above 1.00 it is the better one. In brackets: where the median lies (95 % or more); around 1.00: not decided."
+SAYS = "Above 1.00 yours is better. In brackets: where the median lies (95 % or more); around 1.00: not decided."
 
 STYLE = """
 :root{color-scheme:light dark;--page:#fffefb;--text:#23241f;--soft:#5f6158;--rule:#dcdad0;--mine:#10479a;--ours:#8a8a92;
@@ -84,8 +84,8 @@ def race_lines(race: Race) -> list[str]:
 def score_line(race: Race) -> str:
     """The score, or why there is none."""
     if (whole := finish.score(race)) is not None:
-        return f"Score {whole:.0f}: {race.reference} has 100, and there is no end."
-    return f"No score: it wants a value of each lap, and {LEAST} rounds in which the machine did nothing else."
+        return f"Score {whole:.0f}: {race.reference} has 100; there is no maximum."
+    return f"No score: it needs a value of each lap, and {LEAST} rounds in which the machine did nothing else."
 
 
 def failures(race: Race) -> list[str]:

@@ -237,7 +237,7 @@ def read(path: Path) -> Race:
     except (ValueError, RecursionError):
         raise InputError(f"{path}: it is no file of make race") from None
     if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
-        raise InputError(f"{path}: it is no file of make race, or of another version of it")
+        raise InputError(f"{path}: it is no file of make race, or of another version")
     if whole.get("sum") != _digest(whole):
         raise InputError(f"{path}: its check sum is wrong: it was changed after the race")
     race = record_of(Race, whole, str(path))
@@ -255,10 +255,10 @@ def impossible(race: Race) -> str:
         memory = lap.name == "idle"
         for number, value in one.rounds.items():
             if not (-lap.most if memory else lap.least) <= value <= lap.most:
-                return foreign.line(f"round {number} of {one.part}, {one.server}: {value:g} {lap.unit} cannot be")
+                return foreign.line(f"round {number} of {one.part}, {one.server}: {value:g} {lap.unit} is impossible")
         least = -lap.least if one.part == "own" else lap.least  # memory may be given back
         if memory and len(one.rounds) >= LEAST and statistics.median(one.rounds.values()) < least:
-            return f"{one.part}, {one.server}: so little memory cannot be"
+            return f"{one.part}, {one.server}: so little memory is impossible"
     return ""
 
 
@@ -282,7 +282,7 @@ def remarks(race: Race) -> list[str]:
             found.append(f"the program is {server.name}")
         gains = [gain(race, lap, MINE, server.name) for lap in LAPS]
         if all(one and one.low is not None and one.word in ("as good", "not decided") for one in gains):
-            found.append(f"not to be told from {server.name} in any lap")
+            found.append(f"no difference from {server.name} is seen in any lap")
     return found
 
 

@@ -65,7 +65,7 @@ def rivals(words: str) -> list[Variant]:
             name = chosen(word, ours(), "AGAINST", "server")
             found[name] = Variant(name, server=name, args=ARGS.get(name, ()))
     if not any(variant.server for variant in found.values()):
-        raise Wrong(f"AGAINST={words}: one of our servers is needed, for the ratios; 09-epoll, say")
+        raise Wrong(f"AGAINST={words}: one of our servers is needed, for the ratios; for example 09-epoll")
     return list(found.values())
 
 
@@ -192,7 +192,7 @@ def race_of(name: str, profile: str, sets: Sequence[ResultSet], definitions: Seq
     variants = [variant for variant in definitions[0].variants if variant.name not in gone]
     reference = next(variant.name for variant in definitions[0].variants if variant.server)
     if reference in gone:
-        raise InputError(f"{reference}, to which all ratios would be, cannot run here; AGAINST= names another")
+        raise InputError(f"{reference}, the server for the ratios, cannot run here; name another with AGAINST=")
     found: list[Values] = []
     for lap, definition, result in zip(LAPS, definitions, sets, strict=True):
         table = analyse(definition, result, records.HERE)
@@ -227,7 +227,7 @@ def race(given: Given) -> int:
     """Status 0 if one's own server has a value in each lap, 1 if not. InputError for a setting that cannot be."""
     folder, name = Path(given.get("WORK", "work"), "my"), given.get("NAME", MINE)
     if not re.fullmatch(rf"[^\x00-\x1f\x7f]{{1,{finish.LONGEST_NAME}}}", name):
-        raise InputError(f"NAME=: at most {finish.LONGEST_NAME} characters, in one line")
+        raise InputError(f"NAME=: it may have at most {finish.LONGEST_NAME} characters, in one line")
     profile, others = given.get("PROFILE", "quick"), rivals(given.get("AGAINST", AGAINST))
     if not folder.is_dir():
         raise InputError(f"{folder} is not there yet: make my begins it")
@@ -249,7 +249,7 @@ def race(given: Given) -> int:
     page = path.with_suffix(".html")
     write_whole(page, drawn.race_page(found))
     print("\n".join(drawn.race_lines(found)))
-    print(f"\nin pictures: {page}    to hand in, for make board: {path}")
+    print(f"\ndrawn: {page}    to hand in, for make board: {path}")
     return FAILED if any(found.failed(MINE, lap) for lap in LAPS) else 0
 
 
