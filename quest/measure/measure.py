@@ -125,7 +125,7 @@ def measure(
     name = job.experiment.id
     placement, machine = _surroundings(job, session)
     if job.old and (difference := environment.first_difference(job.old.run["environment"], machine)):
-        progress.line(f"{name}: measured anew, because {difference} is not what it was")
+        progress.line(f"{name}: measured anew, because {difference} has changed")
         job.old = None
     if job.old is None and started(job.path):
         progress.line(f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}")

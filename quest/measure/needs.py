@@ -141,7 +141,7 @@ MANY = "many"
 
 def consent(given: bool) -> Answer:
     """To more processes or connections than others on the machine would fail to notice."""
-    reason = "so many processes or connections are taken only by consent"
+    reason = "so many processes or connections need your consent"
     return answer("" if given else reason, "MANY=1 make bench")
 
 

@@ -81,7 +81,7 @@ class Client:
         """A file in the folder there. RepetitionError if it cannot be kept."""
         (status,), _ = self._request(f"put {len(content)} {name}", content)
         if status != "0":
-            raise RepetitionError(f"CLIENT cannot keep {name}: {self.process.last_words()}")
+            raise RepetitionError(f"CLIENT cannot store {name}: {self.process.last_words()}")
 
     def run(self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None) -> FinishedLoad:
         """Runs a program there. RepetitionError if it takes longer than `timeout` seconds or fails,
@@ -109,7 +109,7 @@ class Client:
         lines = self._request("facts")[1].decode("utf-8", "replace").splitlines()
         self.facts = {name: value for name, _, value in (line.partition(" ") for line in lines)}
         if not (kernel := self.facts.get("kernel", "")).startswith("Linux "):
-            raise InputError(f"CLIENT must be a Linux, and is {kernel or 'unknown'}")
+            raise InputError(f"CLIENT must run Linux, and runs {kernel or 'unknown'}")
         self.address = listening_address(server_address, self.facts.get("connection", ""))
 
     # ---- lines and bytes
@@ -249,7 +249,7 @@ def listening_address(wanted: str, connection: str) -> str:
         where, remedy = f"SERVER={wanted}", "it must be an address of this host"
     else:
         where = f"CLIENT reaches us at {address or 'an unknown address'}"
-        remedy = "say SERVER=ADDR, one of this host"
+        remedy = "give SERVER=ADDR, an address of this host"
     try:
         ipaddress.IPv4Address(address)
     except ValueError:
@@ -269,7 +269,7 @@ def listening_address(wanted: str, connection: str) -> str:
 def check_host(host: str) -> None:
     """InputError for what ssh would take for an option or for several words."""
     if not re.fullmatch(r"[^-\s]\S*", host):
-        raise InputError(f'CLIENT: "{host}" is no user@host')
+        raise InputError(f'CLIENT: "{host}" is no host: write user@host')
 
 
 @contextlib.contextmanager

@@ -107,8 +107,8 @@ def rehearse(build: Path) -> bool:
         line(recording(demo).exists(), f"     its recording, {recording(demo)}", "make demo-record")
     most = max(n for demo in demos() for act in demo.acts for n in act.silent)
     may = scene.allowed(most)
-    line(may == most, f"{most} silent clients", f"{may} is what the limit allows (ulimit -n)")
-    line(shutil.which("setpriv") is not None, "servers end with the show, whatever happens",
+    line(may == most, f"{most} silent clients", f"the limit allows {may} (ulimit -n)")
+    line(shutil.which("setpriv") is not None, "servers end with the show, even if it is killed",
          "apt-get install util-linux")  # fmt: skip
     line(DYGRAPHS.exists(), "demos are drawn", "apt-get install libjs-dygraphs, make slides")
     decks = sorted((build / "slides").glob("deck*.html"))
@@ -119,7 +119,8 @@ def rehearse(build: Path) -> bool:
         "make slides URL=https://..., for " + ", ".join(bare),
     )
     line(bool(decks), "a deck: " + ", ".join(d.name for d in decks), "make slides TRACK=talk45")
-    print("\n" + ("All of it will work on stage." if good else "What says NOT will fall back."))
+    bad = "What is marked NOT will not work on stage; a demo is then shown from its recording."
+    print("\n" + ("All of it will work on stage." if good else bad))
     return good
 
 

@@ -44,7 +44,7 @@ def missing(demo: Demo, events: Sequence[Event]) -> str:
     for act in demo.acts:
         line = points(events, act.server)
         if not any(y > 0 for _, y in line):
-            return f"{act.server} has no point"
+            return f"{act.server}: nothing was measured"
         if demo.x != "silent" and demo.measure != "share" and (fault := _served(act, events)):
             return fault
     return _too_little(demo, demo.contrast, events) if demo.contrast else ""
@@ -56,10 +56,10 @@ def _served(act: Act, events: Sequence[Event]) -> str:
         return f"{act.server} does not serve before the clients come"
     ys = beside(act, events)
     if not ys:
-        return f"{act.server} has no point beside the clients"
+        return f"{act.server}: nothing was measured beside the clients"
     share = sum(y > 0 for y in ys) / len(ys)
     if act.must == "nobody" and share > 1 - MOST:
-        return f"{act.server} serves beside the silent clients, and must not"
+        return f"{act.server} serves beside the silent clients, and should not"
     if act.must == "served" and share < MOST:
         return f"{act.server} serves in {share:.0%} of the time beside the clients, not always"
     return ""
@@ -79,4 +79,4 @@ def _too_little(demo: Demo, contrast: Contrast, events: Sequence[Event]) -> str:
         low, high, what = ys[0], ys[-1], f"{contrast.higher}: last over first"
     if low > 0 and high / low >= contrast.times:
         return ""
-    return f"{what} is {high / low if low else 0:.2g}, and at least {contrast.times:g} is to be seen"
+    return f"{what} is {high / low if low else 0:.2g}, but must be at least {contrast.times:g}"

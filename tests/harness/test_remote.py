@@ -308,10 +308,10 @@ def have_no_ssh(hosts: Hosts) -> None:
     [
         (lambda hosts: hosts.ssh(f"print('a word', file=sys.stderr); sys.exit({REFUSED!r})"),
          f"CLIENT=somebody@far-host: {REFUSED}"),
-        (call("-oProxyCommand=x"), 'CLIENT: "-oProxyCommand=x" is no user@host'),
-        (call("two words"), 'CLIENT: "two words" is no user@host'),
+        (call("-oProxyCommand=x"), 'CLIENT: "-oProxyCommand=x" is no host: write user@host'),
+        (call("two words"), 'CLIENT: "two words" is no host: write user@host'),
         (have_no_ssh, "CLIENT needs ssh: apt-get install openssh-client"),
-        (lambda hosts: hosts.be("Darwin 23.1"), "CLIENT must be a Linux, and is Darwin 23.1"),
+        (lambda hosts: hosts.be("Darwin 23.1"), "CLIENT must run Linux, and runs Darwin 23.1"),
         (lambda hosts: hosts.ssh(seen="192.0.2.77"),
          "CLIENT reaches us at 192.0.2.77, but nothing can listen there "
          "(Cannot assign requested address): say SERVER=ADDR, one of this host"),
@@ -327,7 +327,7 @@ def test_where_the_server_listens(hosts: Hosts) -> None:
     hosts.ssh(seen="192.0.2.77")
     with connected(hosts, "127.0.0.1") as client:
         assert client.address == "127.0.0.1"
-    unknown = "CLIENT reaches us at an unknown address, which is no IPv4 address: say SERVER=ADDR"
+    unknown = "CLIENT reaches us at an unknown address, which is no IPv4 address: give SERVER=ADDR"
     for told, connection, why in (
         ("", "", unknown),
         ("", "fe80::1%eth0 1 2 3", "CLIENT reaches us at fe80::1%eth0, which is no IPv4 address"),
@@ -455,7 +455,7 @@ def answering(data: bytes) -> Client:
     ("answer", "error", "why"),
     [
         (b"put 0 0\n", None, ""),
-        (b"put 1 0\n", RepetitionError, "CLIENT cannot keep urls: its last words"),
+        (b"put 1 0\n", RepetitionError, "CLIENT cannot store urls: its last words"),
         (b"run 0 0\n", Unreachable, 'CLIENT answers "run 0 0"'),
         (b"put 0 x\n", Unreachable, 'CLIENT answers "put 0 x"'),
         (b"run 0 x\n", Unreachable, 'CLIENT answers "run 0 x"'),

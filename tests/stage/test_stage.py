@@ -225,7 +225,7 @@ def changed(name: str, server: str, y: float | None, first: float, last: float) 
     [
         ("silent", "01-iterative", 50, 5, 10, "01-iterative serves beside the silent clients, and"),
         ("silent", "01-iterative", None, 0, 4, "01-iterative does not serve before the clients"),
-        ("silent", "01-iterative", 0, 0, 99, "01-iterative has no point"),
+        ("silent", "01-iterative", 0, 0, 99, "01-iterative: nothing was measured"),
         ("fork", "02-fork", 0, 5, 10, "02-fork serves in 0% of the time beside the clients"),
         ("shop", "15-slashdot", None, 15, 20, "15-slashdot serves in 0% of the time"),
         ("shop", "02-fork", 20, 4, 9, "02-fork serves beside the silent clients"),
