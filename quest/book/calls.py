@@ -167,7 +167,7 @@ def missing(texts: Mapping[str, str], calls: Mapping[str, Call]) -> Iterator[str
     for path, text in texts.items():
         for name in sorted(called_in(text) - known - seen):
             seen.add(name)
-            yield f"{path}:1: calls {name}, which {TABLE} has not"
+            yield f"{path}:1: calls {name}, which is not in {TABLE}"
 
 
 # ---- the chapters ------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def strays(files: Files) -> Iterator[str]:
             yield f"{deck}: lacks the licences of what it contains, slides/NOTICE.txt"
     place = str(Path.cwd().resolve()).encode()
     placed = sorted(name for name in files if place in files[name])
-    yield from (f"{name}: has the place of the tree in it" for name in placed)
+    yield from (f"{name}: contains the path of the tree" for name in placed)
 
 
 def texts(files: Files) -> Iterator[tuple[str, str]]:
@@ -129,7 +129,7 @@ def pack(build: Path, out: Path, version: str, seconds: int) -> Path:
     write_whole(out / f"{name}.zip", data)
     for path in (path for path in files if path.endswith(".html")):
         if gaps := len(NOT_MEASURED.findall(files[path].decode())):
-            print(f"warning: {path} says of {gaps} numbers or figures: not measured")
+            print(f"warning: {path}: {gaps} numbers or figures were not measured")
     print(f"{out / name}.zip\n  {len(data) / 1e6:.1f} MB, {len(files)} files")
     print(f"  SHA-256 {hashlib.sha256(data).hexdigest()}")
     return out / f"{name}.zip"

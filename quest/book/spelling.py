@@ -99,7 +99,7 @@ def own_words(path: Path = WORDS) -> dict[str, int]:
     words = [(line, number) for number, line in enumerate(lines, 1) if line and not line.startswith("#")]
     for (before, _), (word, number) in pairwise(words):
         if (word.lower(), word) <= (before.lower(), before):
-            raise InputError(f"{path}:{number}: {word} stands behind {before}: by the alphabet, each once")
+            raise InputError(f"{path}:{number}: {word} stands after {before}: keep alphabetical order, each word once")
     return dict(words)
 
 
@@ -128,11 +128,11 @@ def faults(places: Mapping[str, str], own: Mapping[str, int]) -> Iterator[str]:
             yield f"{places[word]}: {word}: mend it, or put it into {WORDS}"
     for word in sorted(set(places) - bad):
         if AMERICAN.fullmatch(word) and word.lower() not in WITH_Z | small:
-            yield f"{places[word]}: {word}: with s in this book"
+            yield f"{places[word]}: {word}: write it with s in this book"
     used = {word.lower() for word in places}
     for word, number in own.items():
         if word.lower() not in used:
-            yield f"{WORDS}:{number}: {word}: no text has it"
+            yield f"{WORDS}:{number}: {word}: no text uses it: remove it"
 
 
 def main(arguments: list[str]) -> int:

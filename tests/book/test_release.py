@@ -51,7 +51,7 @@ def release(
 def test_what_is_not_measured_is_said_and_the_book_is_an_epub(tmp_path: Path) -> None:
     done = release(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "warning: book/01.html says of 1 numbers or figures: not measured\n" in done.stdout
+    assert "warning: book/01.html: 1 numbers or figures were not measured\n" in done.stdout
     assert "\nquest-v1-2-gabc.zip\n" in done.stdout
     with zipfile.ZipFile(tmp_path / "quest-v1-2-gabc.zip") as archive:
         page = archive.read("quest-v1-2-gabc/index.html").decode()
@@ -89,7 +89,7 @@ def test_an_edition_has_no_hole(tmp_path: Path) -> None:
         (PAGE, '<script data-x src="//a.org/x.js">', "//a.org/x.js is not in the release"),
         ("build/book/book.css", "p { background: url(no.png) }", "book/book.css: no.png is not in"),
         ("build/slides/deck-short.html", "bare", "deck-short.html: lacks the licences of what it"),
-        (PAGE, "in {tree}", "book/01.html: has the place of the tree in it"),
+        (PAGE, "in {tree}", "book/01.html: contains the path of the tree"),
     ],
 )
 def test_release_is_whole_or_none(tmp_path: Path, name: str, text: str, problem: str) -> None:

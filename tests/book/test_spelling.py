@@ -35,7 +35,7 @@ def test_captions_and_notes_are_read() -> None:
 @pytest.mark.parametrize("text", ["epoll\nbacklog\n", "epoll\nepoll\n"])
 def test_the_list_is_in_order_and_each_word_once(tmp_path: Path, text: str) -> None:
     (tmp_path / "words.txt").write_text(f"# head\n{text}", encoding="utf-8")
-    with pytest.raises(InputError, match="words.txt:3: .* stands behind epoll"):
+    with pytest.raises(InputError, match="words.txt:3: .* stands after epoll"):
         spelling.own_words(tmp_path / "words.txt")
 
 
@@ -46,8 +46,8 @@ def test_what_is_wrong_american_or_in_vain_is_named() -> None:
     assert list(spelling.faults(places, {"epoll": 2, "zombies": 9})) == [
         "a.md:3: wrod: mend it, or put it into chapters/words.txt",
         "a.md:4: color: mend it, or put it into chapters/words.txt",
-        "b.md:1: realize: with s in this book",
-        "chapters/words.txt:9: zombies: no text has it",
+        "b.md:1: realize: write it with s in this book",
+        "chapters/words.txt:9: zombies: no text uses it: remove it",
     ]
 
 
