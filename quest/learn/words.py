@@ -22,7 +22,7 @@ def chosen(word: str, known: Sequence[str], what: str, kind: str = "") -> str:
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
-            raise Wrong(f"{what}={word}: that may be {', '.join(fitting)}")
+            raise Wrong(f"{what}={word}: it fits several: {', '.join(fitting)}")
     kind = kind or ("chapter" if what == "CH" else "word")
     raise Wrong(f"{what}={word}: there is no such {kind}{meant(word, known)}")
 

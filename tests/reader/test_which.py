@@ -293,7 +293,7 @@ def test_what_may_not_be_seen_is_told(tmp_path: Path) -> None:
     assert [line for line in server.hidden if "descriptors of 20" in line and "server" in line]
     assert server.hidden[-1] == "where 2 threads sleep"
     text = "\n".join(told([server], 10))
-    assert "May not see" in text and "cannot be told" in text
+    assert "Not visible" in text and "cannot be told" in text
 
 
 # ---- what is said --------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def server_of(proc: Proc, number_given: int) -> int:
     if stat.state in "ZX":
         raise Wrong(f"{name} has ended, and its parent has not waited for it")
     if proc.descriptors(pid).hidden:
-        raise Wrong(f"{name}: its descriptors are not for you to see; as root: sudo make which PID={pid}")
+        raise Wrong(f"{name}: you may not see its descriptors; as root: sudo make which PID={pid}")
     if not reading.look(proc, pid).addresses:
         below = reading.listening_below(proc, pid)
         child = proc.stat(below) if below else None
@@ -92,7 +92,7 @@ def told(seen_looks: Sequence[Server], pid: int) -> list[str]:
     ]  # fmt: skip
     if verdict.ask:
         lines += _item("To be sure", [verdict.ask])
-    return lines + _item("May not see", list(server.hidden) or ["nothing: all of it was open"])
+    return lines + _item("Not visible", list(server.hidden) or ["nothing: all could be read"])
 
 
 def _item(name: str, texts: Sequence[str]) -> list[str]:
@@ -125,7 +125,7 @@ def calls_of(server: Server) -> list[str]:
             what = _purpose(wait, process.watching.get(wait.fd) if wait.fd is not None else None)
             counts[f"{wait.call or WORDS.get(wait.kind, wait.kind)}{f': {what}' if what else ''}"] += 1
         if process.more_threads:
-            counts["not looked at, as they are so many"] += process.more_threads
+            counts["not looked at: there are too many"] += process.more_threads
     common = counts.most_common()
     lines = [f"{number(count, 'thread')}  {text}" for text, count in common[:MOST_LINES]]
     rest = sum(count for _, count in common[MOST_LINES:])
@@ -133,13 +133,13 @@ def calls_of(server: Server) -> list[str]:
 
 
 WORDS = {
-    seen.RUNS: "none: it runs", seen.DISK: "a wait for a disk", seen.HIDDEN: "not to be seen",
+    seen.RUNS: "no call: it runs", seen.DISK: "a wait for a disk", seen.HIDDEN: "not visible",
     seen.OTHER: "another call",
 }  # fmt: skip
 PURPOSES = {
     seen.ACCEPT: "a new connection", seen.CLIENT: "one client", seen.LOCK: "work, or another thread",
-    seen.RING: "whatever the ring brings", seen.QUEUE: "a signal for a socket, or another one",
-    seen.SIGNALS: "a signal", seen.CHILDREN: "the end of a child", seen.SLEEP: "a time",
+    seen.RING: "any event of the ring", seen.QUEUE: "a signal, of a socket or another",
+    seen.SIGNALS: "a signal", seen.CHILDREN: "the end of a child", seen.SLEEP: "some time to pass",
     seen.TURN: "its turn among the processes", seen.DISK: "a file",
 }  # fmt: skip
 
@@ -171,7 +171,7 @@ def models_of(verdict: Verdict) -> list[str]:
     names = [model.name for model in verdict.models]
     if len(names) > 1:
         return [f"one of these: {names[0]}", *(f"              {name}" for name in names[1:])]
-    return names or ["cannot be told from what is to be seen"]
+    return names or ["cannot be told from what can be seen"]
 
 
 def chapters_of(verdict: Verdict) -> list[str]:

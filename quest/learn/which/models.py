@@ -246,7 +246,7 @@ def _of_epolls(process: Process, count: str) -> Verdict:
         any_of_them = f"{number(at_one, 'thread')} wait in the same epoll: any of them may get an event"
         return Verdict((RUNTIME,), (any_of_them,))
     one = f"one of its {count} waits for all clients in one call, {_epoll_call(process)}"
-    doubt = "what these do is not to be seen while they sleep: read files, look up names, or run handlers"
+    doubt = "what these do cannot be seen while they sleep: read files, look up names, or run handlers"
     return Verdict((LOOP_HELPERS,) if rest else (EPOLL_LOOP,), (one, asleep, doubt) if rest else (one,))
 
 
@@ -267,7 +267,7 @@ def judge(server: Server) -> Verdict:
     dark = [one for one in others if len(one.in_kind(seen.HIDDEN)) == len(one.threads)]
     if dark:
         refused = f"of {number(len(dark), 'process', 'processes')} /proc does not say where threads sleep"
-        return Verdict((), (refused,), "as root, ask again")
+        return Verdict((), (refused,), "ask again as root")
     if len(serving) == 1 and not masters:
         one = serving[0]
         return _of_single(one, server) if one.thread_count == 1 else _of_threads(one)
@@ -320,7 +320,7 @@ def _of_forks(server: Server, masters: Sequence[Process], serving: Sequence[Proc
         waits = f"{parents[0].name} ({parents[0].pid}) {does}"
         if parents[0].children_ended and len(with_clients) == server.connections - server.queued:
             return Verdict((FORK,), (waits, each, "earlier children of it have ended"))
-        return Verdict((FORK, PREFORK), (waits, each), "open one connection more and see whether a process more comes")
+        return Verdict((FORK, PREFORK), (waits, each), "open one more connection, and see if one more process comes")
     return None
 
 
