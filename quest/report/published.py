@@ -50,7 +50,7 @@ def refusal(plan: Registration, results: Path, path: Path = REGISTERED) -> str:
     if date is None:
         return f"the registered judge has no tag {tag} with a date of its own: {how}"
     if _git("merge-base", "--is-ancestor", tag, "HEAD") is None:
-        return f"the tag {tag} is of no commit that this one follows: {how}"
+        return f"the commit of the tag {tag} is not before this one: {how}"
     if _git("show", f"{tag}:{path}") != _git("show", f"HEAD:{path}"):
         return f"{path} is not what the tag {tag} has: make register, {how}"
     for name in zipped:
@@ -58,7 +58,7 @@ def refusal(plan: Registration, results: Path, path: Path = REGISTERED) -> str:
             return f"the tag {tag} does not hold {name}: make register, {how}"
     begun = sessions.begun(results)
     if date > (begun or datetime.fromisoformat(utc_now())):
-        return f"the tag {tag} is of {date:%Y-%m-%d %H:%M}, and a judge comes before its data ({results})"
+        return f"the tag {tag} is of {date:%Y-%m-%d %H:%M}: a judge must be tagged before its data ({results})"
     return ""
 
 

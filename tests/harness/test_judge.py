@@ -383,7 +383,7 @@ def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, sa
     committed()
     git("checkout", "-q", "--orphan", "other")
     git("commit", "-q", "-m", "without a past")
-    assert f"the tag {tag} is of no commit that this one follows" in said("reference", status=2)
+    assert f"the commit of the tag {tag} is not before this one" in said("reference", status=2)
     tagged(tag, date="2099-01-01T00:00:00Z")
     assert f"the tag {tag} is of 2099-01-01" in said("reference", status=2)
     tagged(tag)

@@ -50,7 +50,7 @@ def oneloop(bench: Bench) -> None:
             if (more := len(server.tasks()) - before) > 20:
                 raise Failed(f"300 clients, and {more} more processes and threads")
             if (load := busy(server)) > BUSY:
-                raise Failed(f"300 clients are silent, and you use {percent(load)} of a processor, of {ALLOWED}")
+                raise Failed(f"300 clients are silent, and you use {percent(load)} of a processor; allowed: {ALLOWED}")
             finish_last_first(clients, bench, server)
         finally:
             close_all(clients)
@@ -74,7 +74,7 @@ def slowreaders(bench: Bench) -> None:
             if (more := len(server.tasks()) - before) > 20:
                 raise Failed(f"40 clients do not read, and you have {more} more processes and threads")
             if (load := busy(server)) > BUSY:
-                raise Failed(f"40 clients do not read, and you use {percent(load)} of a processor, of {ALLOWED}")
+                raise Failed(f"40 clients do not read, and you use {percent(load)} of a processor; allowed: {ALLOWED}")
             for client in clients[:6]:
                 client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # it was slow long enough
                 reply = client.reply(wait=8.0)
