@@ -165,7 +165,7 @@ class Section:
 def limits_here() -> Section:
     """What the machine and its administrator allow."""
     answers = {name: needs.probe(ask) if isinstance(ask, str) else ask() for name, ask in LIMITS.items()}
-    return Section("limits", "as wanted", len(answers), _lacking(answers))
+    return Section("limits", "as needed", len(answers), _lacking(answers))
 
 
 def servers() -> Section:
@@ -213,7 +213,7 @@ def of_experiment(definition: Experiment) -> tuple[Answer, dict[str, Answer]]:
 def variants() -> Section:
     """The ways of building, each tried with a program of one line."""
     return Section(
-        "libc variants", "run", len(needs.VARIANTS), _lacking({name: needs.variant(name) for name in needs.VARIANTS})
+        "libc variants", "work", len(needs.VARIANTS), _lacking({name: needs.variant(name) for name in needs.VARIANTS})
     )
 
 
@@ -237,7 +237,7 @@ def tools() -> Section:
         for package in all_of_them
         if package.name not in here
     }
-    return Section("tools", "here", len(all_of_them), lacking)
+    return Section("tools", "installed", len(all_of_them), lacking)
 
 
 def _lacking(answers: dict[str, Answer]) -> dict[str, Answer]:
