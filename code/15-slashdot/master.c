@@ -29,7 +29,6 @@
 #define NEVER           LLONG_MAX
 
 /* Blocked, and taken by sigtimedwait(): there is no handler. */
-static const int waited_for[] = {SIGTERM, SIGINT, SIGHUP, RETIRE, SIGCHLD, SIGIO};
 static sigset_t awaited;
 
 /*
@@ -61,6 +60,9 @@ static bool first_failed; /* one of them ended, or could not be started, before 
 
 void master_begin(const char *argv0)
 {
+    /* Nobody here sends SIGUSR1: others do so to have a log opened anew. */
+    const int waited_for[] = {SIGTERM, SIGINT, SIGHUP, RETIRE, SIGUSR1, SIGCHLD, SIGIO};
+
     sigemptyset(&awaited);
     for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++)
         sigaddset(&awaited, waited_for[i]);
@@ -186,7 +188,8 @@ static int wait_for_signal(void)
     int signum = sigtimedwait(&awaited, &info, until == NEVER ? NULL : &most);
     if (signum < 0 && errno != EAGAIN && errno != EINTR)
         die_errno("sigtimedwait");
-    return signum == RETIRE && info.si_pid != getppid() ? -1 : signum;
+    /* Sender 0: it is outside of our PID namespace, or the queue of signals was full. */
+    return signum == RETIRE && info.si_pid != getppid() && info.si_pid != 0 ? -1 : signum;
 }
 
 /* ---- the next program */

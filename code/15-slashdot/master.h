@@ -62,9 +62,11 @@ void worker_tells_master(int number, int signal_fd);
 
 #define WORKERS_MOST_SOCKETS 1024
 
-/* To a worker or a successor, which ignore it from others than their parent. Not SIGHUP: "pkill
- * -HUP" sends that to all processes of a name. */
-#define RETIRE SIGUSR1
+/* To a worker or a successor, which ignore it from others than their parent. Not SIGHUP or SIGUSR1:
+ * "pkill -HUP" sends that to all processes of a name, and while one from others is pending the
+ * kernel drops the one of the parent. A real-time signal is queued (signal(7)). SIGRTMAX: it has
+ * one number in all C libraries, and the program that sends it may be of an older build. */
+#define RETIRE SIGRTMAX
 
 /*
  * Puts the listening sockets into fds: in a successor those of the old program, however many, else

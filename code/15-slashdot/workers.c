@@ -74,10 +74,11 @@ void workers_signals(int fd, bool *retiring)
     struct signalfd_siginfo info;
 
     while (read(fd, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo == RETIRE && (pid_t)info.ssi_pid != master)
-            continue; /* from others ("pkill -USR1" to have a log opened anew) */
+        bool is_retire = (int)info.ssi_signo == RETIRE;
+        if (is_retire && (pid_t)info.ssi_pid != master && info.ssi_pid != 0)
+            continue; /* from others; 0: as in wait_for_signal() of master.c */
         bool first = !stopping;
-        if (info.ssi_signo != RETIRE && (first || *retiring)) {
+        if (!is_retire && (first || *retiring)) {
             *retiring = false;
             stop_begin();
         } else if (first) {

@@ -401,7 +401,9 @@ def test_those_who_retire_are_bounded(start: Start) -> None:
 @contract("survives", "concurrency")
 @pytest.mark.parametrize("again", [False, True], ids=["first", "successor"])
 def test_only_the_master_retires_a_worker(start: Start, again: bool) -> None:
-    """pkill -USR1, by which other servers open their log anew. A worker with a client, and its socket, would stay."""
+    """pkill -USR1, by which other servers open their log anew, and the master's own signal. A worker with a client, and
+    its socket, would stay.
+    """
     server = start("-w", "2")
     if again:
         restart(server)
@@ -409,10 +411,27 @@ def test_only_the_master_retires_a_worker(start: Start, again: bool) -> None:
     with server.download():
         before = sorted(server.session())
         for pid in before:
-            os.kill(pid, signal.SIGUSR1)
+            for number in (signal.SIGUSR1, signal.SIGRTMAX):
+                os.kill(pid, number)
         time.sleep(server.patience.silence)
         assert all(server.serves() for _ in range(40)), "some connections go to a socket that nobody accepts from"
         assert sorted(server.session()) == before
+
+
+@contract("survives", "concurrency")
+def test_a_signal_of_others_does_not_hide_the_masters(start: Start) -> None:
+    """A standard signal that is pending is not sent again: what the master sends must not be one that others send."""
+    server = start("-w", "1")
+    (old,) = server.children()
+    proc.stop(old)
+    os.kill(old, signal.SIGUSR1)
+    try:
+        restart(server)
+        assert server.serves()  # the new worker accepts, and the old one has been told to retire, or will be at once
+        time.sleep(server.patience.silence)
+    finally:
+        os.kill(old, signal.SIGCONT)
+    assert wait_until(lambda: old not in server.session(), server.patience.limit)
 
 
 @contract("stop")
