@@ -74,6 +74,7 @@ static void begin_step(struct session *c)
 static int read_request(struct session *c, struct request *req)
 {
     begin_step(c);
+    errno = 0; /* recv() of 0 bytes leaves it as it is */
     for (;;) {
         int used = http_parse(c->in, c->have, req);
         if (used != 0)

@@ -19,6 +19,7 @@
 #include "options.h"
 #include "privileges.h"
 #include "stop.h"
+#include "unsent.h"
 
 /* inetd and xinetd make the connection stderr, too: a message would become part of a reply. */
 static void keep_stderr_apart(const struct stat *connection)
@@ -60,8 +61,9 @@ int main(int argc, char **argv)
     privileges_drop(); /* and no privileges_warn(): inetd has chosen the user */
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
-    /* As tcp_listen() for the other servers. It fails where the socket is not TCP's, which
-     * has no such delay. */
+    /* Both as tcp_listen() for the other servers. They fail where the socket is not TCP's, which
+     * has no such delay and no such limit. */
+    unsent_limited(STDIN_FILENO);
     (void)!setsockopt(STDIN_FILENO, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 
     const struct serve how = {.options = &o, .keep_alive = true, .watchdog = alarm};

@@ -65,7 +65,6 @@ static void accept_loop(int listen_fd, const struct options *o)
                 accept_failed(errno);
             continue;
         }
-        accept_succeeded();
         serve(listen_fd, fd, o);
     }
 }

@@ -122,7 +122,7 @@ def test_draining_is_bounded(server: Server) -> None:
     assert server.settles()
 
 
-@contract("memory", servers=SHAPES)
+@contract("memory", servers=("02-inetd", *SHAPES))
 def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docroot: Site) -> None:
     """The limit, what the client's own kernel takes at first, and the last portion added."""
     content = (docroot.root / "big.bin").read_bytes()
