@@ -8,7 +8,7 @@
 #include "die.h"
 
 static const struct backend *const backends[] = {&backend_threads, &backend_posix, &backend_linux};
-static struct body_source source = {piece_fetch, piece_send, piece_end};
+static struct body_source source = {piece_fetch, piece_send, piece_end, piece_blocked};
 
 void backend_choose(const char *name, int readers)
 {
@@ -42,6 +42,8 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
                              : source.send(fd, x, left < *budget ? (size_t)left : (size_t)*budget);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EAGAIN && r->fd >= 0 && source.blocked != NULL)
+            source.blocked(x);
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
         if (n == 0) /* the file is shorter than promised: only the end of the connection says so */

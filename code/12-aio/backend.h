@@ -55,6 +55,7 @@ struct body_source {
      * errno. */
     ssize_t (*send)(int fd, struct exchange *x, size_t most);
     void (*end)(struct exchange *x); /* frees x->held, if it is not NULL; no job is under way */
+    void (*blocked)(struct exchange *x); /* the socket is full: keep little; NULL: nothing to do */
 };
 
 #define BACKEND_HELP                                                                               \
@@ -72,11 +73,12 @@ void backend_end(struct exchange *x);
  * take the last of the memory, and no client would get the buffer that its reply needs. */
 void piece_init(void);
 
-/* piece_start() starts the backend that reads; the other three are operations of a body_source. */
+/* piece_start() starts the backend that reads; the others are operations of a body_source. */
 void piece_start(const struct backend *backend, int readers);
 enum fetched piece_fetch(struct exchange *x);
 ssize_t piece_send(int fd, struct exchange *x, size_t most);
 void piece_end(struct exchange *x);
+void piece_blocked(struct exchange *x);
 
 /* Reads the piece and waits for the disk: the run() of a job. */
 void piece_read(struct job *job);

@@ -166,20 +166,26 @@ enum fetched piece_fetch(struct exchange *x)
     return piece_ready(x, p) > 0 ? FETCHED : piece_failed(p->have < 0 ? (int)-p->have : EIO);
 }
 
-/* If the socket is full, keeps at most PIECE_KEPT unsent bytes and gives the large buffer back. The
- * rest is read again: from the page cache, with O_DIRECT from the disk. */
 ssize_t piece_send(int fd, struct exchange *x, size_t most)
 {
     struct piece *p = x->held;
     size_t n = piece_ready(x, p), at = (size_t)(exchange_offset(x) - p->from);
-    ssize_t sent =
-        send(fd, p->buffer + at, n < most ? n : most, x->reply.may_close ? FIN_FOLLOWS : 0);
 
-    if (sent < 0 && errno == EAGAIN && p->room > PIECE_KEPT) {
+    return send(fd, p->buffer + at, n < most ? n : most, x->reply.may_close ? FIN_FOLLOWS : 0);
+}
+
+/* Keeps at most PIECE_KEPT unsent bytes and gives the large buffer back. The rest is read again:
+ * from the page cache, with O_DIRECT from the disk. Also before the head: a client that reads
+ * nothing may have a reply before this one. errno stays as it is. */
+void piece_blocked(struct exchange *x)
+{
+    struct piece *p = x->held;
+    size_t at = (size_t)(exchange_offset(x) - p->from);
+    int saved = errno;
+
+    if (p->room > PIECE_KEPT)
         piece_change_buffer(p, PIECE_KEPT, at - at % PIECE_ALIGN);
-        errno = EAGAIN;
-    }
-    return sent;
+    errno = saved;
 }
 
 void piece_read(struct job *job)

@@ -236,6 +236,19 @@ def test_what_is_kept_for_those_who_do_not_read(server: Server) -> None:
 
 
 @contract("memory", servers=AIO)
+def test_what_is_kept_for_replies_that_cannot_begin(traced: Traced) -> None:
+    """The same where the socket has no room even for the head: it is full of the reply before."""
+    server, trace = traced("sendto", "-t", "4", inject="sendto:error=EAGAIN")
+    if server.target.variant in SANITIZED:
+        pytest.skip("what is freed stays with the sanitizer")
+    before = proc.anonymous_kib(server.pid)
+    clients = server.crowd(128, request("/big.bin"))
+    assert trace.has(lambda calls: len(calls) >= len(clients), server.patience.limit)
+    time.sleep(server.patience.silence)
+    assert proc.anonymous_kib(server.pid) < before + len(clients) * 128
+
+
+@contract("memory", servers=AIO)
 def test_the_stacks_of_readers_are_small(start: Start, target: Target) -> None:
     """Of a system's default size, thousands would not find room where memory is promised to all."""
     if target.variant in SANITIZED:

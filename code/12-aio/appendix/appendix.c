@@ -40,9 +40,9 @@ static void hold_nothing(struct exchange *x)
 bool appendix_choose(const char *name, int readers, struct body_source *from)
 {
     if (strcmp(name, "writev") == 0) {
-        *from = (struct body_source){fetch_nothing, mapped_send, mapped_end};
+        *from = (struct body_source){fetch_nothing, mapped_send, mapped_end, NULL};
     } else if (strcmp(name, "sendfile") == 0) {
-        *from = (struct body_source){fetch_nothing, sendfile_in_loop, hold_nothing};
+        *from = (struct body_source){fetch_nothing, sendfile_in_loop, hold_nothing, NULL};
     } else if (strcmp(name, "threads-sendfile") == 0) {
         *from = source_threads_sendfile;
         threads_sendfile_start(readers);

@@ -98,4 +98,4 @@ static void readahead_end(struct exchange *x)
     free(x->held);
 }
 
-const struct body_source source_readahead = {readahead_fetch, readahead_send, readahead_end};
+const struct body_source source_readahead = {readahead_fetch, readahead_send, readahead_end, NULL};

@@ -109,4 +109,5 @@ static void sendfile_end(struct exchange *x)
     free(x->held);
 }
 
-const struct body_source source_threads_sendfile = {sendfile_fetch, sendfile_send, sendfile_end};
+const struct body_source source_threads_sendfile = {sendfile_fetch, sendfile_send, sendfile_end,
+                                                    NULL};
