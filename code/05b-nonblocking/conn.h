@@ -36,8 +36,9 @@ struct conn {
     union {
         struct linger_state linger; /* LINGERING */
         struct {
-            bool has_read; /* SENDING: has taken UNSENT_PROOF bytes, so it reads */
-            bool replied;  /* it had a reply before, which may still be under way */
+            bool has_read : 1; /* SENDING: has taken UNSENT_PROOF bytes, so it reads */
+            bool replied : 1;  /* it had a reply before, which may still be under way */
+            bool renewed : 1;  /* the step has its time once more, after a stall (clock.h) */
         };
     };
     char *in; /* bytes of the next request, or NULL. While SENDING it points into the exchange */
@@ -125,6 +126,7 @@ static inline bool conn_waits_for_disk(const struct conn *c)
 static inline void conn_begin_step(struct conn *c)
 {
     c->deadline = now_ms() + c->options->timeout * 1000LL;
+    c->renewed = false;
 }
 
 static inline long long conn_step_began(const struct conn *c)

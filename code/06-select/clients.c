@@ -27,10 +27,11 @@ static int again;              /* clients in AGAIN */
 static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
 static long long wait_began;   /* just before the wait of this pass: clients_timeout_ms() */
+static int wait_ms = -1;       /* how long that was to take at most; -1: without limit */
 /* Clients at the last shortage of descriptors; 0 once a quarter has left. */
 static int count_at_shortage;
-/* Since when no client could be ended; 0 as soon as one is added. */
-static long long no_room_since;
+/* Since when no client could be ended, and when that was last asked; 0 as soon as one is added. */
+static long long no_room_since, no_room_asked;
 
 bool clients_pending;
 
@@ -237,7 +238,9 @@ static enum room look_for_room(int ms)
 {
     if (slowest_client(ms) != NULL)
         return ROOM;
-    no_room_since = no_room_since > 0 ? no_room_since : now_ms();
+    if (no_room_since == 0 || now_ms() - no_room_asked > FULL_STEP_MS) /* else another shortage */
+        no_room_since = now_ms();
+    no_room_asked = now_ms();
     return now_ms() - no_room_since < 2 * FULL_STEP_MS && one_may_have_to_leave() ? SOON : NONE;
 }
 
@@ -273,18 +276,37 @@ enum room clients_make_room_or_pause(int ms)
     return room;
 }
 
+/* After a stall. (READING: conn_expire() looks whether something has come.) */
+static void renew_overdue(void)
+{
+    long long now = now_ms();
+    struct client *next, *c = first(SENDING);
+
+    for (; c != NULL && c->conn.deadline <= now; c = next) {
+        next = after(SENDING, &c->node);
+        if (c->want != WANT_WRITE || c->conn.renewed)
+            continue;
+        conn_begin_step(&c->conn);
+        c->conn.renewed = true;
+        move(c, SENDING);
+    }
+}
+
 int clients_timeout_ms(void)
 {
+    if (was_stalled(wait_began, wait_ms))
+        renew_overdue();
     long long now = now_ms(), until = clients_pending ? paused_until : LLONG_MAX;
-
     wait_began = now;
     turns = again; /* clients that join AGAIN after the wait have had a turn */
     for (int list = 0; list < STATES; list++)
         if (first(list) != NULL && first(list)->conn.deadline < until)
             until = first(list)->conn.deadline;
     if (again > 0 || until <= now)
-        return 0;
-    return until < LLONG_MAX ? (int)(until - now) : -1;
+        wait_ms = 0;
+    else
+        wait_ms = until < LLONG_MAX ? (int)(until - now) : -1;
+    return wait_ms;
 }
 
 void clients_stop(void)

@@ -79,9 +79,23 @@ void uring_conn_begin_step(struct uring_conn *c, enum uring_state state, int ms)
         c->since = now;
     c->deadline = now + ms;
     c->state = state;
-    c->no_wait = false;
+    c->no_wait = c->renewed = false;
     list_remove(&c->node);
     list_append(&lists[state], &c->node);
+}
+
+void uring_conns_renew_overdue(int ms)
+{
+    long long now = now_ms();
+    struct uring_conn *next, *c = behind(&lists[REPLYING], REPLYING);
+
+    for (; c != NULL && c->deadline <= now; c = next) {
+        next = behind(&c->node, REPLYING);
+        if (!c->held_up || c->renewed)
+            continue;
+        uring_conn_begin_step(c, REPLYING, ms);
+        c->renewed = true;
+    }
 }
 
 struct uring_conn *uring_conn_longest_idle(void)

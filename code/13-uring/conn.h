@@ -37,6 +37,7 @@ struct uring_conn {
     bool no_wait;           /* RECEIVING: time is up; only what has come already is received */
     bool half_closed;       /* shut for sending */
     bool held_up;           /* the reply waits for the client to read */
+    bool renewed;           /* this step has its time once more, after a stall (clock.h) */
     bool replied;           /* it had a reply before, which may still be under way */
     unsigned short have;    /* bytes in `in` */
     unsigned short starved; /* receives in a row that found no buffer */
@@ -65,6 +66,9 @@ void uring_conn_leave_job(struct uring_conn *c);
 /* Enters this state; a step begins, for which there are `ms`. They are the same for all in a state,
  * so a list in the order of entry is in the order of deadlines. */
 void uring_conn_begin_step(struct uring_conn *c, enum uring_state state, int ms);
+
+/* After a stall: `ms` more, once in a step, for those that are held up and whose time is up. */
+void uring_conns_renew_overdue(int ms);
 
 /* The one that has been RECEIVING for the longest time; the one whose deadline is next. NULL if
  * there is none. */

@@ -203,7 +203,7 @@ static int timeout_ms(void)
     return left < 0 ? 0 : left < INT_MAX ? (int)left : -1;
 }
 
-static void event_loop(int listen_fd)
+static void event_loop(int listen_fd, const struct options *o)
 {
     struct uring_conn *c;
     struct uring_job *job;
@@ -213,15 +213,18 @@ static void event_loop(int listen_fd)
             stop_receiving();
         else if (ring_room())
             submit_accept(listen_fd);
-        long long now = now_ms(); /* before the wait, which looks once more at who is overdue */
-        ring_wait(timeout_ms());
+        long long began = now_ms(); /* before the wait, which looks once more at who is overdue */
+        int ms = timeout_ms();
+        ring_wait(ms);
         take_completions();
         while (ring_room() && (job = uring_job_next()) != NULL)
             if (!steps_go_on((c = job->conn)))
                 end_connection(c);
-        while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= now)
+        while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= began)
             if (!steps_expire(c))
                 end_connection(c);
+        if (was_stalled(began, ms))
+            uring_conns_renew_overdue(o->timeout * 1000);
     }
 }
 
@@ -240,7 +243,7 @@ int main(int argc, char **argv)
     uring_jobs_set_up((unsigned)workers);
     steps_set_up(&o);
     tcp_ready(listen_fd, &o);
-    event_loop(listen_fd);
+    event_loop(listen_fd, &o);
     ring_end();
     return EXIT_SUCCESS;
 }

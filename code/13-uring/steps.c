@@ -421,8 +421,10 @@ bool steps_go_on(struct uring_conn *c)
         return begin_reply(c, &req, used);
     if (c->job == NULL)
         return receive(c);
-    if (!uring_job_take_piece(c->job))
-        return true; /* in a queue: event_loop() goes on when uring_job_next() returns it */
+    if (!uring_job_take_piece(c->job)) { /* in a queue, until uring_job_next() returns it */
+        c->job->asked = now_ms();
+        return true;
+    }
     if (c->job->reply.status != 0)
         return read_and_send(c);
     return c->job->file < 0 ? open_file(c) : stat_file(c);
@@ -490,7 +492,8 @@ bool steps_expire(struct uring_conn *c)
         return look_whether_arrived(c);
     if (c->held_up || c->no_wait) /* no_wait: a completion was lost (EBADR, ring.c) */
         return false;
-    if (c->state == REPLYING && is_too_late(c->job))
+    bool from_memory = c->state == REPLYING && c->job->lane == CACHED && !c->job->at_disk;
+    if (c->state == REPLYING && !from_memory && is_too_late(c->job))
         return give_up(c);
     if (c->state == REPLYING)
         begin_step(c, REPLYING);

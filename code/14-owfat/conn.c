@@ -81,8 +81,22 @@ static void begin_step(struct owfat_conn *c)
 {
     give_time(c, c->options->timeout);
     c->since = now_ms();
+    c->renewed = false;
     list_remove(&c->node);
     list_append(&by_step, &c->node);
+}
+
+void owfat_renew_overdue(void)
+{
+    struct owfat_conn *next, *c = next_for(NULL, 0);
+
+    for (; c != NULL && now_ms() - c->since >= c->options->timeout * 1000LL; c = next) {
+        next = next_for(c, 0);
+        if (c->out == NULL || c->renewed)
+            continue;
+        begin_step(c);
+        c->renewed = true;
+    }
 }
 
 bool owfat_init(struct owfat_conn *c, int fd, const struct options *o)

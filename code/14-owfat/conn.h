@@ -23,6 +23,7 @@ struct owfat_conn {
     struct owfat_reply *out; /* the reply on its way; else NULL */
     const struct options *options;
     bool held_up;     /* the reply waits for the client to read */
+    bool renewed;     /* this step has its time once more, after a stall (clock.h) */
     long long since;  /* when the step in hand, or lingering, began, by now_ms() */
     struct list node; /* in the list of all, which is in the order of `since` */
 };
@@ -36,6 +37,9 @@ enum want owfat_handle(struct owfat_conn *c); /* one turn; on WANT_CLOSE the cal
 /* The connection that is to be ended for a new client, by the rule of clients_make_room() in
  * 06-select/clients.h; NULL: none. */
 struct owfat_conn *owfat_that_leaves(int ms);
+
+/* After a stall: more time, once in a step, for replies whose time is up. */
+void owfat_renew_overdue(void);
 
 /* Its time is up: returns whether it shall end. As conn_expire() of 05b: if a reply has not
  * arrived it begins to linger. It gets another second if the client has sent bytes that are not

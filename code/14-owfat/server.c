@@ -176,7 +176,8 @@ static void event_loop(int listen_fd, const struct options *o)
     while (!stopping || clients > 0) {
         if (stopping)
             stop_clients(listen_fd);
-        int64 ms = clients == 0 ? -1 : paused_until > 0 ? ACCEPT_PAUSE_MS : WALK_S * 1000;
+        int ms = clients == 0 ? -1 : paused_until > 0 ? ACCEPT_PAUSE_MS : WALK_S * 1000;
+        long long began = now_ms();
         errno = 0;
         if (io_waituntil2(ms) < 0 && errno != EINTR)
             die_errno("io_waituntil2");
@@ -194,6 +195,8 @@ static void event_loop(int listen_fd, const struct options *o)
             handle(io_getcookie(fd));
         }
         /* endregion: turn */
+        if (was_stalled(began, ms))
+            owfat_renew_overdue();
         if (!interrupted) /* else no client has been looked at: it may only seem to be late */
             end_overdue(listen_fd);
         free_ended(listen_fd);

@@ -12,6 +12,11 @@ long long now_ms(void)
     return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
+bool was_stalled(long long began, int wait_ms)
+{
+    return wait_ms >= 0 && now_ms() - began > wait_ms + STALL_MS;
+}
+
 void clock_coarse(void)
 {
 #ifdef CLOCK_MONOTONIC_COARSE

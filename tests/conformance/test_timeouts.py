@@ -2,6 +2,7 @@
 asserted.
 """
 
+import contextlib
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from tests.conformance.site import HELLO, noise
 from tests.conformance.wire import ASK, LAST, Connection, ConnectionLost, request
 
 pytestmark = [kind("model"), pytest.mark.long]
+READERS = 300
 
 
 @pytest.fixture
@@ -134,6 +136,36 @@ def test_who_has_read_in_time_is_sent_the_rest(start: Start) -> None:
             body = c.read_until_silence(0.2)
             time.sleep(2.0)
         assert body + c.read_exactly(length - len(body)) == noise(length)
+
+
+@contract("idle-time-out", servers=WAITING)
+def test_more_readers_than_one_wait_reports_are_sent_the_rest(start: Start) -> None:
+    """As above. epoll_wait() is asked for 256 events (EVENTS), libowfat for 100, a ring completes 20 to 40 polls."""
+    length = 300_000
+    with contextlib.ExitStack() as stack:
+        for limit in (4, 16, 64):  # as above
+            began, server = time.monotonic(), start("-t", str(limit))
+            readers = [
+                stack.enter_context(server.download("/big.bin", f"Range: bytes=0-{length - 1}", window=16384))
+                for _ in range(READERS)
+            ]
+            if time.monotonic() - began < limit / 2 or limit == 64:
+                break
+            stack.close()
+        time.sleep(0.3)  # all buffers are full, and the server waits
+        got = [bytearray() for _ in readers]
+        with server.held():
+            until = time.monotonic() + limit + 0.5
+            while time.monotonic() < until:
+                for body, c in zip(got, readers, strict=True):
+                    body += c.read_until_silence(0)
+                time.sleep(0.1)
+        until = time.monotonic() + server.patience.limit
+        while any(len(body) < length for body in got) and time.monotonic() < until:  # all at once
+            for body, c in zip(got, readers, strict=True):
+                body += c.read_until_silence(0) if c.ended is None else b""
+        assert [len(body) for body in got] == [length] * READERS
+        assert bytes(got[0]) == noise(length)
 
 
 @contract("idle-time-out", servers=[s for s in EVERY if s not in WAITING])

@@ -419,6 +419,9 @@ static void check_slow_replies(void)
     slow(16, WANT_WRITE, 0, false);
     tap_ok(clients_make_room(SILENCE) == SOON, "one that may have to is waited for");
     tap_ok(!clients_pause_if_room_soon(1) && clients_may_accept(), "but not where one is silent");
+    poll(NULL, 0, 2 * FULL_STEP_MS + 100);
+    slow(16, WANT_WRITE, 0, false);
+    tap_ok(clients_make_room(SILENCE) == SOON, "seconds later it is another shortage");
 }
 
 static void check_stop(void)
