@@ -329,7 +329,7 @@ def test_what_is_wrong_is_one_line(work: Path) -> None:
     status, _, wrong = lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'none'}")
     assert status == 2 and wrong.startswith(f"{work / 'none'}: no folder is in it")
     status, _, wrong = lab(work, "handout", f"CH={SLUG}")
-    assert status == 2 and wrong.startswith(f"CH={SLUG}: nothing is built")
+    assert status == 2 and wrong.startswith(f"CH={SLUG}: a lab that measures has no program to build")
     status, _, wrong = lab(work, "lab", "CH=99")
     assert status == 2 and wrong.startswith("CH=99: there is no such lab. There are: 00-client")
     path = work / "build/results" / DATA
