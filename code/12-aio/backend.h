@@ -54,7 +54,7 @@ struct body_source {
     /* Sends at most `most` bytes. Returns how many; 0 if the file has become too short; -1 with
      * errno. */
     ssize_t (*send)(int fd, struct exchange *x, size_t most);
-    void (*end)(struct exchange *x); /* frees x->held, if it is not NULL; no job is under way */
+    void (*end)(struct exchange *x);     /* frees x->held, if it is not NULL; no job is under way */
     void (*blocked)(struct exchange *x); /* the socket is full: keep little; NULL: nothing to do */
 };
 

@@ -6,13 +6,10 @@
 
 long long now_ms(void);
 
-/*
- * Whether a pass of an event loop was stalled: it began then, with a wait of at most wait_ms (-1:
- * without limit), and has taken STALL_MS longer. The process was stopped (Ctrl-Z, a debugger),
- * swapped out, or waited for a disk. Clients may have read their replies meanwhile, and a wait
- * reports only some of them: 256, with libowfat 100, a signal one. So those whose time is up, and
- * whose replies wait for room, have the time of a step once more; once, or a client could stay.
- */
+/* Whether a pass of an event loop that began then, with a wait of at most wait_ms (-1: without
+ * limit), has taken STALL_MS longer: the process was stopped (Ctrl-Z), or waited for a disk. One
+ * wait reports only some of the clients that have read meanwhile: 256, a signal one. So replies
+ * that wait for room have their time once more; only once, or a client could stay. */
 #define STALL_MS 250
 bool was_stalled(long long began, int wait_ms);
 
