@@ -67,7 +67,7 @@ static bool enter(struct client *c)
     return true; /* if the kernel refuses, EV_ERROR says so later */
 }
 
-/* Drops the changes of a client that is about to be freed: their answers would point to it. */
+/* Else an answer would point to a client that is freed. */
 static void forget(const struct client *c)
 {
     int kept = 0;
