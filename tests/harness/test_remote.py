@@ -314,7 +314,7 @@ def have_no_ssh(hosts: Hosts) -> None:
         (lambda hosts: hosts.be("Darwin 23.1"), "CLIENT must run Linux, and runs Darwin 23.1"),
         (lambda hosts: hosts.ssh(seen="192.0.2.77"),
          "CLIENT reaches us at 192.0.2.77, but nothing can listen there "
-         "(Cannot assign requested address): say SERVER=ADDR, one of this host"),
+         "(Cannot assign requested address): give SERVER=ADDR, an address of this host"),
     ],
 )  # fmt: skip
 def test_a_host_that_cannot_be_had_is_one_line(hosts: Hosts, change: Callable[[Hosts], None], said: str) -> None:
