@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ SPIN = 120  #: calls in a second: the shortest rest is 10 ms
 SPIN_OF_CONNECTIONS = 1500
 SPARE_LINES = 20  #: on stderr, in a second
 JOBS = 10
+TRIES = 5  #: where strace ended in the middle of a call
 STRACE = shutil.which("strace") or "strace"
 
 # ---- what is refused
@@ -469,18 +470,32 @@ def trial(build: Path, site: Site, row: Row, cell: Cell | None, times: str) -> I
             refusal.server.release()
 
 
-def judge(build: Path, site: Site, cell: Cell) -> tuple[str, str]:
-    """What becomes of it when the call is refused once, and for ever."""
-    found = []
-    for times, how in (("1", once), (EVERY_THIRD if cell.error in STORMS else "1+", for_ever)):
+def is_cut_short(refusal: Refusal) -> bool:
+    """strace puts a call that there is not in the place of a refused one, and its error in the place of the result. If
+    strace is ended in between, the server sees the result: ENOSYS, which it could not see otherwise.
+    """
+    assert refusal.cell is not None
+    return refusal.cell.error != "ENOSYS" and os.strerror(errno.ENOSYS) in refusal.server.stderr()
+
+
+def tried(build: Path, site: Site, cell: Cell, times: str, how: Callable[[Refusal], str]) -> str:
+    for _ in range(TRIES):
         with trial(build, site, cell.row, cell, times) as refusal:
             try:
                 verdict = how(refusal)
                 refusal.end()
-                found.append(verdict + stops(refusal.server))
+                verdict += stops(refusal.server)
             except (OSError, AssertionError) as error:
-                found.append(f"FAILS: {error}")
-    return found[0], found[1]
+                verdict = f"FAILS: {error}"
+            if not is_cut_short(refusal):
+                break
+    return verdict
+
+
+def judge(build: Path, site: Site, cell: Cell) -> tuple[str, str]:
+    """What becomes of it when the call is refused once, and for ever."""
+    for_all_time = EVERY_THIRD if cell.error in STORMS else "1+"
+    return tried(build, site, cell, "1", once), tried(build, site, cell, for_all_time, for_ever)
 
 
 def after_the_start(lines: list[str]) -> list[str]:
