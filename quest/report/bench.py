@@ -161,6 +161,8 @@ def reference_session(
         _with_rounds(one, plan.rounds, exactly=one.id in asked) for one in some if one.id in asked or not verdicts
     ]
     of_processor = place / sessions.slug(environment.cpu_model())
+    kept = reference.parent / sessions.FOLDER / of_processor.name
+    chosen = [_as_last_time(one, kept) for one in chosen]
     results = sessions.to_measure(of_processor, wanted, datetime.now(UTC))
     if problem := published.refusal(plan, results, path):
         raise InputError(problem)
@@ -170,7 +172,6 @@ def reference_session(
     print(f"session {name}, {plan.rounds} rounds, some {minutes:.0f} minutes; SESSION={results.name} goes on with it")
     session = Session(settings, name=results.name)
     status = _bench(chosen, named, "full", False, results, reference, False, "", session)
-    kept = reference.parent / sessions.FOLDER / of_processor.name
     print(f"to keep it: mkdir -p {kept} && cp -r {results} {kept}/")
     return status
 
@@ -181,6 +182,23 @@ def _with_rounds(experiment: Experiment, rounds: int, exactly: bool) -> Experime
     count = rounds if exactly else min(rounds, full.rounds)
     again = replace(full, rounds=count, seconds=full.seconds * count / full.rounds)
     return replace(experiment, profiles={**experiment.profiles, "full": again})
+
+
+def _as_last_time(experiment: Experiment, kept: Path) -> Experiment:
+    """Its full profile is to take as long as in the shortest of the sessions that are kept there, those of one
+    processor. What its file says leaves out the time to prepare a repetition, which may be as long again; and a set that
+    was stopped for a while took longer than it would.
+    """
+    took = []
+    for path in sorted(kept.glob(f"*/{experiment.id}.jsonl")):
+        first, last = records.first_and_last(path) or ({}, {})
+        if "started" in first and "finished" in last:
+            between = datetime.fromisoformat(last["finished"]) - datetime.fromisoformat(first["started"])
+            took.append(between.total_seconds())
+    if not (took := [seconds for seconds in took if seconds > 0]):
+        return experiment
+    full = replace(experiment.profiles["full"], seconds=min(took))
+    return replace(experiment, profiles={**experiment.profiles, "full": full})
 
 
 def _judged_by(session: Session) -> Callable[[str], Record]:

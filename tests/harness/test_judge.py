@@ -16,12 +16,13 @@ import pytest
 from quest.command import registering
 from quest.ground.errors import InputError
 from quest.measure import records
-from quest.report import check, claims, frozen, judge, sessions, verdicts
+from quest.report import bench, check, claims, frozen, judge, sessions, verdicts
 from quest.report.claims import JudgedClaim
 from quest.report.measured import Library
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
-from tests.harness.made_up import Tree, parsed, repetition, run_record, write
+from quest.spec.plan import plan_hash
+from tests.harness.made_up import Tree, parsed, repetition, run_record, write, write_lines
 from tests.harness.test_packages import graph
 
 pytest.importorskip("scipy")
@@ -337,6 +338,21 @@ def committed() -> None:
     Path(".gitignore").write_text("build\n", encoding="ascii")
     git("add", "-A")
     git("commit", "-q", "-m", "as it is")
+
+
+def test_a_session_is_to_take_what_the_shortest_one_took(tmp_path: Path) -> None:
+    """The seconds of the file leave out what comes before and after a repetition: 48 minutes were said, 92 it took."""
+    one = parsed()
+    said = bench._as_last_time(one, tmp_path / "none").profiles["full"].seconds
+    assert said == one.profiles["full"].seconds, "no session is kept"
+    run, end = json.dumps(run_record(one)), {"type": "end", "repetitions": 1, "failures": 0}
+    for session, time in (("a", "12:31:30"), ("b", "12:30:30"), ("the clock went back", "11:00:00")):
+        ended = json.dumps(end | {"finished": f"2026-11-21T{time}Z"})
+        write_lines([run, ended], tmp_path / session / f"{one.id}.jsonl")
+    write_lines([run], tmp_path / "stopped" / f"{one.id}.jsonl")
+    later = bench._as_last_time(one, tmp_path)
+    assert later.profiles["full"].seconds == 1830
+    assert plan_hash(later, later.profiles["full"], {}, []) == plan_hash(one, one.profiles["full"], {}, [])
 
 
 @pytest.mark.slow
