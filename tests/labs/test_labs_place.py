@@ -5,6 +5,7 @@ line of a table. Before, our own solution lost points there, or all.
 import dataclasses
 import os
 import resource
+import signal
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -325,6 +326,13 @@ def test_a_log_says_what_was_tested_and_what_was_seen() -> None:
     assert plugin._for_a_student(item, call) == "Each client\nis served.\n\n404"
     about.__doc__, call.excinfo.value = None, ValueError()
     assert plugin._for_a_student(item, call) == "X"
+
+
+def test_a_server_may_end_by_any_signal() -> None:
+    """08-sigio has real-time signals, and who forgets to block them is ended by one: no error of the judge."""
+    for number, name in ((11, "SIGSEGV"), (signal.SIGRTMIN + 1, "SIGRTMIN+1"), (signal.SIGRTMAX, "SIGRTMAX")):
+        server: Any = SimpleNamespace(stopped=None, wait=lambda _, status=-number: status)
+        assert plugin._end(server) == f"was ended by signal {number:d} ({name})"
 
 
 def test_the_sums_of_a_verdict() -> None:
