@@ -200,6 +200,14 @@ def test_nobody_loses_points_where_our_own_server_does(tmp_path: Path) -> None:
         graded(Box(tmp_path / "2"), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
 
 
+def test_why_a_place_cannot_judge_is_one_line(tmp_path: Path) -> None:
+    """A test says what it has heard, below; the last line of that is no reason for the line of a class."""
+    ours = {"crowd": [failed("crowd", f"{WRONG}\n> GET / HTTP/1.1\n< nothing")]}
+    with pytest.raises(CannotJudge) as error:
+        graded(Box(tmp_path), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
+    assert str(error.value) == f"{CannotJudge.SAYS}our own server fails crowd here, too: {WRONG}"
+
+
 def test_in_a_grade_every_failure_is_doubtful_and_in_a_check_the_first(tmp_path: Path) -> None:
     """Unless our own server has passed that test here already, and nothing speaks for the place."""
     wrong = {name: [failed(name, WRONG)] for name in ("concurrency", "crowd", "serves")}
