@@ -331,7 +331,7 @@ class _Class:
     ) -> None:  # fmt: skip
         """again: the names of those that are graded whatever there is, and alone."""
         self.table, self.kind, self.about, self.again = table, kind, about, again
-        self.before = {} if kind.anew else read_rows(table, (one.name for one in submissions))
+        self.before = read_rows(table, (one.name for one in submissions))
         if again is None:
             self.submissions = submissions
             self.rows = {name: row for name, row in self.before.items() if self._stays(row)}
@@ -369,7 +369,7 @@ class _Class:
             none = dict.fromkeys(kind.columns, "0")
             return replace(blank, score="0", state=NOTHING, failed=" ".join(kind.tests), points=none)
         settled = self.rows.get(one.name)
-        if settled is not None and settled.work == handed.digest:
+        if settled is not None and settled.work == handed.digest and not kind.anew:
             return settled
         grade = kind.grade(one, handed.folder)
         points: Mapping[str, str] = {}
@@ -406,8 +406,10 @@ class _Class:
 
     def _row_whatever_happens(self, one: intake.Submission) -> Row:
         """What is wrong with a submission is said in its line, and does not end the class."""
-        if (row := self.rows.get(one.name)) is not None and row.state == BY_HAND:
-            return row
+        settled = self.rows.get(one.name)
+        by_hand = settled if settled is not None and settled.state == BY_HAND else None
+        if by_hand is not None and not self.kind.anew:  # else it is looked at, to be set against the others
+            return by_hand
         began = time.monotonic()
         blank = Row(one.name, of=str(self.kind.points), state=NOT_GRADED)
         try:
@@ -421,7 +423,9 @@ class _Class:
             row = replace(blank, failed=f"it cannot be read: {error.strerror}")
         except Exception as error:  # a defect of ours, which must not cost the others their grade
             row = replace(blank, failed=f"the grader failed: {error!r}")
-        if row is not self.rows.get(one.name):
+        if by_hand is not None:
+            return by_hand
+        if row is not settled:
             row = self._with_former(row)
         return row if row.seconds else replace(row, seconds=f"{time.monotonic() - began:.1f}")
 

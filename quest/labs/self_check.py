@@ -194,7 +194,8 @@ class _Class:
     def finish(self, rows: dict[str, Row]) -> None:
         for name, mine in self.fingerprints.items():
             for line in shared_with(self.lab, mine, self.fingerprints, name):
-                rows[name] = rows[name].noting(class_table.FOR_TEACHERS + line)
+                if rows[name].state != class_table.BY_HAND:
+                    rows[name] = rows[name].noting(class_table.FOR_TEACHERS + line)
                 say(f"  {name}: {line}")
 
 

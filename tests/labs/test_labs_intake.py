@@ -11,6 +11,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -296,8 +297,6 @@ def rows(table: Path) -> dict[str, dict[str, str]]:
 def test_a_line_is_settled_for_the_same_work_judge_and_tests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dataclasses import replace
-
     data, table = tmp_path / "class", tmp_path / "grades.csv"
     for name in ("ada", "bob", "cyd"):
         write(data / name, {"server.c": "x" * 5})
@@ -325,6 +324,26 @@ def test_a_line_is_settled_for_the_same_work_judge_and_tests(
     assert (tmp_path / "grades.csv.old1").read_text() == text, "no points are lost"
     table.write_text("name,score,of,state,failed,seconds\nada,20,20,graded,,1.0\n")
     assert again() == ["ada", "bob", "cyd"], "of a table from before there were hashes"
+
+
+def test_a_line_by_hand_stays_where_all_are_graded_each_time(tmp_path: Path) -> None:
+    """It is looked at all the same, beside those of others; and somebody else's table is not written over."""
+    data, table, asked = tmp_path / "class", tmp_path / "grades.csv", list[str]()
+    for name in ("ada", "bob"):
+        write(data / name, {"server.c": "x" * 5})
+    kind = replace(grade(asked), anew=True)
+    class_table.grade_all(data, table, kind)
+    by_hand = table.read_text().replace("ada,5,20,graded,", "ada,17,20,by hand,")
+    table.write_text(by_hand)
+    asked.clear()
+    class_table.grade_all(data, table, kind)
+    found = rows(table)
+    assert (found["ada"]["score"], found["ada"]["state"]) == ("17", class_table.BY_HAND)
+    assert (found["bob"]["score"], sorted(asked)) == ("5", ["ada", "bob"])
+    table.write_text("student,points\nada,5\n")
+    with pytest.raises(LabError, match="not a table of ours"):
+        class_table.grade_all(data, table, kind)
+    assert table.read_text() == "student,points\nada,5\n"
 
 
 def test_former_points_are_in_the_note_whatever_comes_after(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from quest.ground.errors import InputError
-from quest.labs import answers, class_table, cli, commands, measured, student_report
+from quest.labs import answers, class_table, cli, commands, measured, self_check, student_report
 from quest.labs.data import Measurement
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
@@ -270,6 +270,16 @@ def test_how_near_a_conclusion_has_to_be(
     why = answers.fault_of(question, answer, data)
     assert (why == "") == right
     assert right or question is CAUSE or f"{ratio:.3g}" in why
+
+
+def test_a_line_by_hand_gets_no_note(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of data that are another's; the other's line says so."""
+    judged = self_check._Class(ASKED)
+    judged.fingerprints = dict.fromkeys(("ada", "bob"), frozenset(("x",)))
+    rows = {"ada": class_table.Row("ada", state=class_table.BY_HAND, note="mine"), "bob": class_table.Row("bob")}
+    judged.finish(rows)
+    assert rows["ada"].note == "mine" and "are those of ada" in rows["bob"].note
+    assert "ada: 1 of 1 repetitions are those of bob" in capsys.readouterr().out
 
 
 def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
