@@ -45,7 +45,7 @@ BY_HAND = "by hand"  #: a teacher's own line: it stays as it is
 SELF_CHECK = "self-check"
 SETTLED = (GRADED, NOTHING, BY_HAND, SELF_CHECK)
 STATES = (*SETTLED, UNJUDGED, NOT_GRADED, "")  #: that a line may have; without one it is graded again
-NOT_HERE = "cannot be judged here"  #: and gets no line: it may be judged elsewhere
+NOT_HERE = "cannot be judged here"  #: and gets no new line: it may be judged elsewhere
 FOR_TEACHERS = "not for the student: "  #: how what follows in a note begins, to its end: it may name others
 #: errors of this machine, and not of a submission
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -346,12 +346,12 @@ class _Class:
                     raise LabError(f"{table}: {name} was graded {BY_HAND}; to grade it again, empty its state")
         self.lock, self.ended = threading.Lock(), False
         self.at_work = 0  #: submissions that are being graded; under the lock, as is `ended`
-        self.not_here: list[str] = []  #: why, of each submission that gets no line
+        self.not_here: list[str] = []  #: why, of each submission that gets no new line
         self.settled = 0  #: lines that were not graded now
         #: whether lines are written one by one, so that a run that is ended loses none
         self.writes_at_once = not kind.anew and again is None
-        if self.writes_at_once:
-            files.write(table, _lines(self.rows.values(), kind.columns, head=True))
+        if self.writes_at_once:  # the old lines, too: each stays until there is another
+            files.write(table, _lines(self.before.values(), kind.columns, head=True))
 
     @property
     def in_order(self) -> list[Row]:
@@ -445,6 +445,8 @@ class _Class:
                 return False
             if row.state == NOT_HERE:
                 self.not_here.append(row.failed)
+                if (before := self.before.get(one.name)) is not None:
+                    self.rows[one.name] = before
                 say(foreign.line(f"  {one.name:<24} {row.failed}"))
             elif row == self.rows.get(one.name):
                 self.settled += 1
@@ -472,8 +474,7 @@ class _Class:
                 self._end_children()
                 raise
         self.kind.finish(self.rows)
-        lost = {} if self.again is None else {name: row for name, row in self.before.items() if name not in self.rows}
-        self.rows = {name: self.about.filled(row) for name, row in {**self.rows, **lost}.items()}
+        self.rows = {name: self.about.filled(row) for name, row in self.rows.items()}
         files.write(self.table, _lines(self.in_order, self.kind.columns, head=True))
         now = len(self.submissions) - self.settled - len(self.not_here)
         if self.not_here and not now:

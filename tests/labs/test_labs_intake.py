@@ -3,6 +3,7 @@ by whom is text, wherever it ends.
 """
 
 import csv
+import errno
 import io
 import json
 import os
@@ -20,7 +21,7 @@ from quest.ground import foreign
 from quest.labs import archive, class_table, intake, kept
 from quest.labs import lab as labs
 from quest.labs.class_table import Grade, Kind
-from quest.labs.errors import LabError
+from quest.labs.errors import CannotJudge, LabError
 from quest.labs.settings import Settings, Toolchain
 from tests.labs.grading import Place, write
 
@@ -367,6 +368,29 @@ def test_former_points_are_in_the_note_whatever_comes_after(tmp_path: Path) -> N
     assert ada() == ("7", class_table.GRADED, "handed in anew; before: 5")
     work.write_text("x" * 8)
     assert ada() == ("8", class_table.GRADED, "handed in anew; before: 7")
+
+
+def test_a_line_stays_until_there_is_another(tmp_path: Path) -> None:
+    """A run that is ended, or a machine that cannot judge, loses no former points: they are in no other place."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    work = write(data / "ada", {"server.c": "x" * 5}) / "server.c"
+    class_table.grade_all(data, table, grade([]))
+    work.unlink()
+    class_table.grade_all(data, table, grade([]))
+    work.write_text("x" * 7)
+
+    def full(_one: intake.Submission, _folder: Path) -> Grade:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def nowhere(_one: intake.Submission, _folder: Path) -> Grade:
+        return Grade(class_table.NOT_HERE, None, f"lab: {CannotJudge.SAYS}no tracing")
+
+    for how, error in ((full, OSError), (nowhere, CannotJudge)):
+        with pytest.raises(error):
+            class_table.grade_all(data, table, replace(grade([]), grade=how))
+        assert rows(table)["ada"]["note"] == "before: 5"
+    class_table.grade_all(data, table, grade([]))
+    assert (rows(table)["ada"]["score"], rows(table)["ada"]["note"]) == ("7", "handed in anew; before: 5")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
