@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Protocol
 
 from quest.ground import foreign
-from quest.ground.files import locked
+from quest.ground.files import locked, write_whole
 from quest.labs import closure, files, forges, intake, kept, place
 from quest.labs.errors import CannotJudge, LabError, say
 from quest.labs.judge import file_of_test
@@ -275,7 +275,7 @@ def _keep_old(table: Path) -> None:
     number = 1
     while (old := table.with_name(f"{table.name}.old{number}")).exists():
         number += 1
-    files.write(old, table.read_text(encoding="utf-8", errors="replace"))
+    write_whole(old, table.read_bytes())  # whatever encoding a spreadsheet has given it
     say(f"The judge, the tests or the settings have changed: all is graded anew. Before: {old}")
 
 

@@ -416,6 +416,17 @@ def test_a_table_that_a_spreadsheet_has_saved(tmp_path: Path, separator: str, en
     }  # fmt: skip
 
 
+def test_the_old_table_is_kept_to_the_byte(tmp_path: Path) -> None:
+    """A spreadsheet has saved it in its own encoding: the names in it are not lost."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    write(data / "Jürgen", {"server.c": "x" * 5})
+    class_table.grade_all(data, table, grade([]))
+    saved = table.read_text("utf-8").replace("\n", "\r\n").encode("cp1252")
+    table.write_bytes(saved)
+    class_table.grade_all(data, table, replace(grade([]), judge="another"))
+    assert (tmp_path / "grades.csv.old1").read_bytes() == saved
+
+
 def test_a_state_of_a_teachers_own_is_not_replaced(tmp_path: Path) -> None:
     """Nor is a line without one lost where only its last character was cut off."""
     data, table = tmp_path / "class", tmp_path / "grades.csv"
