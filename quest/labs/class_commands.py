@@ -42,7 +42,7 @@ def who(settings: Settings) -> int:
     if settings.class_file is None and settings.gradebook is None:
         raise LabError("which students? CLASS=class.toml names the roster (labs/README.md), or GRADEBOOK= is one")
     path = settings.table or Path(f"{folder}.students.csv")
-    files.check_writable(path)
+    _check_replaceable(path)
     rules = rules_of(settings)
     known = Known(rules, settings.lab, settings.gradebook, folder)
     submissions, left = intake.students(folder)
@@ -72,6 +72,14 @@ def who(settings: Settings) -> int:
         say(roster.listed("Left out, as they are no submissions", left, 5))
     known.tell()
     return OPEN if known.undecided() or known.roster.doubts else 0
+
+
+def _check_replaceable(path: Path) -> None:
+    """LabError for a file that is no list of who: for the other commands CSV= is the table of grades."""
+    files.check_writable(path)
+    first = class_table.text_of(path)[:200].partition("\n")[0].strip() if path.exists() else ""
+    if first and next(csv.reader([first], delimiter=forges.separator_of(first))) != list(HEAD):
+        raise LabError(f"{path}: not a list that make class has written; choose another place with CSV=")
 
 
 def _masked(rules: Rules) -> Callable[[str], str]:

@@ -215,7 +215,7 @@ def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
 # ---- the table
 
 
-def _text_of(table: Path) -> str:
+def text_of(table: Path) -> str:
     """As it was written here, or as a spreadsheet has saved it, which may be in Windows-1252. The last line may
     have been cut, in the middle of a character too."""
     data = table.read_bytes()
@@ -232,14 +232,15 @@ def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
     known = {foreign.cell(name): name for name in names}
     if not table.exists():
         return {}
-    text = _text_of(table)
+    text = text_of(table)
     separator = forges.separator_of(text.partition("\n")[0])
     try:
-        lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        lines, head = list(reader), reader.fieldnames or ()
     except csv.Error as error:
         raise LabError(f"{table}: not CSV: {error}") from None
-    columns = [name for name in lines[0] if name and COLUMN.fullmatch(name)] if lines else []
-    if lines and set(lines[0]) - set(columns) not in map(set, (FIELDS, *FORMERLY)):
+    columns = [name for name in head if COLUMN.fullmatch(name)]
+    if text.strip() and set(head) - set(columns) not in map(set, (FIELDS, *FORMERLY)):
         raise LabError(f"{table}: not a table of ours: its first line is not {','.join(FIELDS)}")
     rows = {}
     for line in lines:

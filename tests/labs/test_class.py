@@ -547,6 +547,25 @@ def test_a_teachers_list(small: MadeUp) -> None:
     assert any(cell.startswith("'=1+cmd") for cell in cells)
 
 
+def test_what_is_none_of_ours_is_not_written_over(small: MadeUp) -> None:
+    """By `make class` the table of grades, which other commands call CSV=, too; by the grading a file of one line."""
+    small.grade()
+    text, settings = small.table.read_bytes(), replace(small.settings, table=small.table)
+    with pytest.raises(LabError, match="grades.csv: not a list that make class has written; choose another place"):
+        class_commands.who(settings)
+    assert small.table.read_bytes() == text
+    listed = small.top / "who.csv"
+    for _ in range(2):
+        class_commands.who(replace(settings, table=listed))
+    saved = listed.read_text("utf-8").replace(",", ";")
+    write(listed, f"\ufeff{saved}")
+    class_commands.who(replace(settings, table=listed))
+    small.table = write(small.top / "one.txt", "a line of somebody else's\n")
+    with pytest.raises(LabError, match="not a table of ours"):
+        small.grade()
+    assert small.table.read_text("utf-8") == "a line of somebody else's\n"
+
+
 def test_what_comes_before_the_table(tmp_path: Path) -> None:
     for command in (class_commands.reports, class_commands.grades):
         with pytest.raises(LabError, match="not the table of a class"):
