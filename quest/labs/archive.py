@@ -26,6 +26,7 @@ UNREAD = (".7z", ".rar", ".zipx", ".tar.zst")  #: archives that Python cannot re
 MOST_MEMBERS = 50_000
 MOST_UNPACKED = 2 << 30
 MOST_NAMED = 200  #: members that have one of the names
+LONGEST_NAME = 4096  #: no system unpacks a longer path
 SHOWN = 5  #: names of archives inside
 ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 Member = tuple[str, int, bool, Callable[[], IO[bytes] | None]]  #: name, size, is it a file, open it
@@ -59,6 +60,8 @@ def _checked(members: Iterator[Member]) -> Iterator[Member]:
         total += size
         if number > MOST_MEMBERS:
             raise Refused(f"it has more than {MOST_MEMBERS} members")
+        if len(name) > LONGEST_NAME:
+            raise Refused(f"it has a member whose name has {len(name)} characters")
         if total > MOST_UNPACKED:
             raise Refused(f"it would be more than {MOST_UNPACKED >> 30} GiB, unpacked")
         if ABSOLUTE.match(name):

@@ -51,6 +51,7 @@ FOR_TEACHERS = "not for the student: "  #: how what follows in a note begins, to
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 COLUMN = re.compile(r"\S+ \(\d+\)")  #: of the points of a test, as kept.column() names it
 FORMER = re.compile(r"\bbefore: (\S+)$")  #: at the end of a note: the points that other work had
+LONGEST = 2000  #: characters of a reason or a note: a spreadsheet, and Python, refuse a cell that has too many
 #: how one submission is graded, in a process of its own
 COMMAND = [sys.executable, "-E", "-s", "-m", "quest.labs", "grade"]
 
@@ -258,6 +259,10 @@ def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
     return rows
 
 
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
 def _lines(rows: Collection[Row], columns: Sequence[str], head: bool = False) -> str:
     """As CSV; columns: those of the tests that come first."""
     text = io.StringIO(newline="")
@@ -427,7 +432,7 @@ class _Class:
         if by_hand is not None:
             return by_hand
         if row is not settled:
-            row = self._with_former(row)
+            row = self._with_former(replace(row, failed=_shortened(row.failed), note=_shortened(row.note)))
         return row if row.seconds else replace(row, seconds=f"{time.monotonic() - began:.1f}")
 
     def _one(self, one: intake.Submission) -> bool:

@@ -511,6 +511,20 @@ def test_one_bad_submission_does_not_end_the_class(
     assert len(rows(table)) == len(found)
 
 
+def test_names_without_an_end_spoil_no_table(tmp_path: Path) -> None:
+    """They would be in a reason or a note, and Python reads no CSV with such a cell: nobody could be graded again."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    files_in(data / "ada", {f"{n}{'x' * 240}.zip": b"" for n in range(600)} | {"server.c": MINE})
+    zipped(data / "bob.zip", {f"{n}{'y' * 60000}/server.c": b"%d" % n for n in range(3)})
+    zipped(data / "cyd.zip", {f"/{chr(1) * 60000}": b""})
+    for _ in range(2):
+        class_table.grade_all(data, table, grade([]))
+        found = rows(table)
+        assert {name: row["score"] for name, row in found.items()} == {"ada": "4", "bob": "", "cyd": ""}
+        assert max(len(text) for row in found.values() for text in row.values()) < 3000
+        assert "is not looked into" in found["ada"]["note"] and "60010 characters" in found["bob"]["failed"]
+
+
 @pytest.mark.slow
 def test_text_of_others_is_named_and_not_obeyed(place: Place) -> None:
     """From the compiler and the server, to what make says, and the logs."""
