@@ -110,7 +110,9 @@ def main(words: list[str]) -> int:
     """ARCHIVE INTO MOST NAME...; the status."""
     path, into, most, wanted = words[0], Path(words[1]), int(words[2]), words[3:]
     try:
-        members = _of_zip(path) if zipfile.is_zipfile(path) else _of_tar(path)
+        # A tar first: a zip that is the last file in it would be taken for the whole.
+        is_zip = not tarfile.is_tarfile(path) and zipfile.is_zipfile(path)
+        members = _of_zip(path) if is_zip else _of_tar(path)
         copied = _copy(_checked(members), into, most, wanted)
     except Refused as error:
         reason = str(error)

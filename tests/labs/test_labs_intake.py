@@ -142,6 +142,21 @@ def test_of_two_members_with_one_name_the_last_counts(tmp_path: Path) -> None:
     assert found["bob"][0] == MINE and "x/server.c is in it 2 times, and the last counts" in found["bob"][1]
 
 
+def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
+    """Not packed, it ends as a zip does: the student's backup was judged in place of the work."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data):
+        folder.mkdir()
+    zipped(tmp_path / "old.zip", {"server.c": OURS})
+    with tarfile.open(data / "ada.tar", "w") as made:
+        for name, text in (("server.c", MINE), ("old.zip", (tmp_path / "old.zip").read_bytes())):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            made.addfile(info, io.BytesIO(text))
+    (one,) = intake.students(data)[0]
+    assert handed(place, one) == (MINE, "")
+
+
 def test_what_is_no_file_counts_only_where_no_file_is(tmp_path: Path) -> None:
     """Windows makes a folder server.c of server.c.zip; a link shows to where the judge may read and the student not."""
     place, data = tmp_path / "place", tmp_path / "class"
