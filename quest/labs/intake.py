@@ -35,7 +35,7 @@ COPY = re.compile(r"(?P<stem>.+?)(?: ?\(\d+\)|-\d+)?(?P<end>\.\w+)")  # of a bro
 #: And of a desktop: "server - Copy.c", "server copy 2.c"; and of an editor that hides the end: server.c.txt.
 RENAMED = re.compile(r"(?P<stem>.+?)(?: - copy| copy)?(?: ?\(\d+\)| \d+|-\d+)?(?P<end>\.\w+)(?:\.txt)?", re.I)
 CANVAS = re.compile(r"(?P<who>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.S)
-MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
+MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
 OF_SYSTEMS = ("._", ".DS_Store", ".git", ".Trash", "__MACOSX")  #: beginnings of names that nobody has chosen
 LATE = "late"  #: a note: Canvas says so, and not by how much
 

@@ -220,6 +220,14 @@ def test_the_exports_of_canvas_and_moodle(tmp_path: Path) -> None:
     assert left == ["Ada Doe_12345_assignsubmission_onlinetext_", "grades.txt"]
 
 
+def test_a_file_that_is_called_like_another_students_is_its_own_students(tmp_path: Path) -> None:
+    """What Moodle writes stands at the beginning, and a student's name for the file behind it."""
+    mine = "Bob Roe_678_assignsubmission_file_Ada Doe_12345_assignsubmission_file_server.c"
+    files_in(tmp_path, {mine: MINE})
+    (one,) = intake.students(tmp_path)[0]
+    assert (one.name, one.keys) == ("Bob Roe_678", [("moodle", "678"), ("name", "Bob Roe")])
+
+
 def test_names_in_any_bytes(tmp_path: Path) -> None:
     """And none becomes another's."""
     names = [
