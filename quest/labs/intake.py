@@ -194,7 +194,7 @@ def _entries(folder: Path) -> Iterator[tuple[PurePosixPath, os.DirEntry[str], bo
     while todo:
         place, inside = todo.pop()
         with os.scandir(place) as scan:
-            entries = sorted(islice(scan, MOST_MEMBERS), key=lambda entry: entry.name)
+            entries = sorted(islice(scan, MOST_MEMBERS + 1), key=lambda entry: entry.name)
         names = {entry.name for entry in entries}
         theirs = NOT_THEIRS | (OF_THE_TREE if "code" in names else set())
         for entry in entries:

@@ -157,6 +157,18 @@ def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
     assert handed(place, one) == (MINE, "")
 
 
+def test_a_folder_with_one_file_too_many_is_not_looked_at_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, data = tmp_path / "place", tmp_path / "class"
+    place.mkdir()
+    files_in(data / "ada", {name: MINE for name in ("a", "b", "server.c")})
+    files_in(data / "bob", {name: MINE for name in ("a", "b", "c", "server.c")})
+    monkeypatch.setattr(intake, "MOST_MEMBERS", 3)
+    found = {one.name: handed(place, one) for one in intake.students(data)[0]}
+    assert found == {"ada": (MINE, ""), "bob": (b"", "it has more than 3 files")}
+
+
 def test_what_is_no_file_counts_only_where_no_file_is(tmp_path: Path) -> None:
     """Windows makes a folder server.c of server.c.zip; a link shows to where the judge may read and the student not."""
     place, data = tmp_path / "place", tmp_path / "class"
