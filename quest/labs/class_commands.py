@@ -108,7 +108,7 @@ def reports(settings: Settings) -> int:
     """A report for each student, beside the table."""
     table, rows = _rows(settings)
     lab = catalogue.load(settings.lab)
-    into = table.with_suffix(".reports")
+    into = table.with_suffix(".reports" if settings.names else ".anonymous.reports")  # never beside those with names
     number = student_report.write_all(table, rows, lab, into, _called(settings, rules_of(settings)))
     say(f"{number} reports, each as .md and .html: {into}")
     return 0
