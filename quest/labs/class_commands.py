@@ -47,19 +47,19 @@ def who(settings: Settings) -> int:
     known = Known(rules, settings.lab, settings.gradebook, folder)
     submissions, left = intake.students(folder)
     known.look(submissions)
-    masked: Callable[[str], str] = _masked(rules) if rules.given else lambda _: ""
+    masked: Callable[[str, str], str] = _masked(rules) if rules.given else lambda *_: ""
     lines: list[tuple[str, ...]] = []
     for one in submissions:
         match = known.matches[one.name]
         time = f"{match.time:%Y-%m-%d %H:%M:%S%z}" if match.time else ""
         remark = "; ".join(filter(None, [match.why, *one.notes]))
-        mask = masked(class_rules.SEVERAL.join(person.id for person in match.people) or one.name)
+        mask = masked(class_rules.SEVERAL.join(person.id for person in match.people), one.name)
         for person in match.people or (roster.Person(),):
             address = person.shown.get("e-mail", "")
             lines.append((person.id, person.name, address, mask, one.name, time, remark))
     for person in known.absent():
         address = person.shown.get("e-mail", "")
-        lines.append((person.id, person.name, address, masked(person.id), "", "", "handed in nothing"))
+        lines.append((person.id, person.name, address, masked(person.id, ""), "", "", "handed in nothing"))
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEAD)
@@ -82,9 +82,10 @@ def _check_replaceable(path: Path) -> None:
         raise LabError(f"{path}: not a list that make class has written; choose another place with CSV=")
 
 
-def _masked(rules: Rules) -> Callable[[str], str]:
-    """An id, or the name of a submission -> an anonymous id."""
-    return rules.mask.id
+def _masked(rules: Rules) -> Callable[[str, str], str]:
+    """An id, and the name of the submission, which counts where there is no id -> an anonymous id."""
+    mask = rules.mask
+    return lambda id_, name: mask.id(id_) if id_ else mask.of_submission(foreign.from_cell(foreign.cell(name)))
 
 
 def _called(settings: Settings, rules: Rules) -> Callable[[Row], str] | None:
@@ -92,7 +93,7 @@ def _called(settings: Settings, rules: Rules) -> Callable[[Row], str] | None:
     if settings.names:
         return None
     masked = _masked(rules)
-    return lambda row: masked(row.id or row.name)
+    return lambda row: masked(row.id, row.name)
 
 
 def _rows(settings: Settings) -> tuple[Path, list[Row]]:

@@ -538,6 +538,24 @@ def test_no_name_in_what_is_anonymous(small: MadeUp) -> None:
     assert not set(ids) & {line["id"] for line in lines_of(listed)}
 
 
+def test_no_two_lines_have_one_anonymous_id(small: MadeUp) -> None:
+    """Else the report of one replaces that of the other: of names that differ in capitals or the way to write an
+    accent, and of a submission that does not count and has the id of a student for a name."""
+    double = small.of("twice")
+    write(small.top / "class.toml", class_of.RULES + f'\n[who]\n"{double.id}" = ""\n')
+    for name in ("Twin", "twin", "Zoe\u0301", "Zo\u00e9"):
+        (small.top / "submissions" / name).mkdir()
+        write(small.top / "submissions" / name / "server.c", "x")
+    count, settings = len(small.grade()), replace(small.settings, names=False, gradebook=None)
+    class_commands.reports(settings)
+    class_commands.grades(settings)
+    ids = [line["id"] for line in lines_of(small.table.with_suffix(".anonymous.csv"))]
+    reports = small.table.with_suffix(".anonymous.reports").glob("*.md")
+    assert len(set(ids)) == len(list(reports)) == count
+    class_commands.who(replace(settings, table=small.top / "who.csv", gradebook=small.top / "github.csv"))
+    assert set(ids) <= {line["anonymous"] for line in lines_of(small.top / "who.csv")}
+
+
 def test_a_teachers_list(small: MadeUp) -> None:
     """A cell that a spreadsheet would compute is shown."""
     small.grade()
