@@ -409,6 +409,21 @@ def test_what_a_forge_is_told_of_a_grade(small: MadeUp) -> None:
     assert said.startswith("2 of 20 points. ") and "To mend first: concurrency. " in said
 
 
+def test_a_grade_with_a_decimal_comma_is_scaled(small: MadeUp) -> None:
+    """As a spreadsheet has saved it; a word of the teacher's stays."""
+    late = small.everybody[1]
+    text = small.grade()[late.submissions[0]]["grade"]
+    for grade, expected in (("4,5", "22.5"), ("excused", "excused")):
+        lines = [{**line, "grade": grade if line["id"] == late.id else line["grade"]} for line in lines_of(small.table)]
+        with small.table.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(lines[0]), delimiter=";")
+            writer.writeheader()
+            writer.writerows(lines)
+        given = {line["ID number"]: line["Grade"] for line in lines_of(exported(small, "moodle"))}
+        assert given[late.id] == expected != text
+        small.grade()
+
+
 def test_a_new_column_of_canvas(small: MadeUp) -> None:
     """Where its gradebook has none for the lab: at the end, behind what Canvas looks for by place."""
     small.grade()
