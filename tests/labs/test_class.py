@@ -187,6 +187,18 @@ def test_days_and_what_they_cost(tmp_path: Path, minutes: int, days: str, grade:
     assert (row.id, row.late, row.grade) == ("s1", days, grade)
 
 
+def test_an_extension_without_an_end(tmp_path: Path) -> None:
+    """Longer than any calendar is never late; no error, which would leave the class without grades."""
+    late = Rules(deadline={SLUG: DUE})
+    for rules in (
+        replace(late, extension={SLUG: {"x": 10**7}}), replace(late, extension={SLUG: {"x": 10**12}}),
+        replace(late, late=class_rules.Late(grace_minutes=10**14)),
+    ):  # fmt: skip
+        known = Known(rules, SLUG, None, tmp_path)
+        known.matches = {"x": roster.Match(time=DUE + timedelta(days=3))}
+        assert known.filled(Row("x", "20", "20", class_table.GRADED, work="w")).late == "0"
+
+
 def test_late_by_the_word_of_canvas_alone(tmp_path: Path) -> None:
     """By how much is not told: there is no grade until the teacher says."""
     known = Known(Rules(deadline={SLUG: DUE}), SLUG, None, tmp_path)
