@@ -306,6 +306,8 @@ def grade_all(
     table.parent.mkdir(parents=True, exist_ok=True)
     for path in filter(None, (table, results)):
         files.check_writable(path)
+    if os.path.lexists(beside := kept.folder_of(table)):  # else it can be made, since the table can
+        files.check_writable(beside / "x.json")
     lock = table.with_name(f".{table.name}.lock")
 
     def wait() -> None:

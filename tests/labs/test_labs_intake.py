@@ -502,6 +502,16 @@ def test_what_decides_about_a_grade_is_hashed(tmp_path: Path, monkeypatch: pytes
     assert {f"tests/conformance/{name}" for name in re.findall(r'with_name\("(\w+\.c)"\)', text)} <= set(tests)
 
 
+def test_what_is_kept_beside_the_table_cannot_be_written(tmp_path: Path) -> None:
+    """As where another user has graded before: known at once, and no submission's fault."""
+    data, table, asked = tmp_path / "class", tmp_path / "grades.csv", list[str]()
+    write(data / "ada", {"server.c": "x"})
+    kept.folder_of(table).write_text("")
+    with pytest.raises(NotADirectoryError):
+        class_table.grade_all(data, table, grade(asked))
+    assert asked == [] and not table.exists()
+
+
 @pytest.mark.parametrize("letter", ["a", "é", "語", "\U0001f98a"])
 def test_a_name_fits_every_file_system(letter: str) -> None:
     """As long as a folder's may be, in bytes; and no two become one."""
