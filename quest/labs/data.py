@@ -29,7 +29,7 @@ REFERENCE = TREE / "benchmarks/results/reference"
 FREEZE_AFTER, FREEZE = 2.0, 1.0  #: seconds into each run, and for how long
 HAMMER_SECONDS = 60  #: longer than any run
 #: raised by a file that is damaged, or no data at all
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def _head(path: Path) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class Measurement:
             return row.number.value
         try:
             return float(reduce(lambda table, key: table[key], operand.split("."), self.runs))  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise LabError(f"{self.path}: nothing was measured for {operand}") from None
 
     def ratio(self, operands: Sequence[str]) -> float:

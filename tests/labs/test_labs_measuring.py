@@ -323,6 +323,25 @@ def test_what_is_no_number_to_count_with(number: object) -> None:
     assert marks["linking"].why.startswith("linking: a number above 0")
 
 
+@pytest.mark.parametrize("number", [0, 10**400], ids=["zero", "long"])
+def test_data_that_cannot_be_counted_with_are_one_line(tmp_path: Path, number: int) -> None:
+    one = measured.load("measuring")
+    answered = {"direction": "up", "factor": 3.0}
+    lines = [f"{q.id} = {json.dumps(answered.get(q.kind, q.choices[:1]))}" for q in one.questions]
+    given = "\n".join([*lines, 'why = "w"', ""])
+    seen = {name: {"median": 1, "p99": p99} for name, p99 in (("closed", 1), ("open", number))}
+    runs = {name: {"requests": 1, "total": each, "total_from_intended": each} for name, each in seen.items()}
+    texts = {
+        "answers.toml": f"[prediction]\n{given}[conclusion]\n{given}",
+        "sealed.json": json.dumps({"at": "2020", "prediction": {}}),
+        "runs.json": json.dumps({"started": "2021", "runs": runs}),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    status, _, wrong = lab(tmp_path, "grade", f"CH={one.slug}", f"DIR={tmp_path}")
+    assert status == 2 and "runs.json: " in wrong and "\n" not in wrong
+
+
 def test_a_template_has_a_place_for_each_answer() -> None:
     for slug in LABS:
         one = measured.load(slug)
