@@ -342,6 +342,13 @@ def test_data_that_cannot_be_counted_with_are_one_line(tmp_path: Path, number: i
     assert status == 2 and "runs.json: " in wrong and "\n" not in wrong
 
 
+def test_answers_have_an_end(tmp_path: Path) -> None:
+    """A short file of keys with many dots would take all memory, for the whole class."""
+    (tmp_path / "answers.toml").write_text("#\n" * 9000, "utf-8")
+    with pytest.raises(LabError, match="answers.toml has 18000 bytes; 16384 are the most"):
+        self_check.Judged.from_folder(ASKED, tmp_path)
+
+
 def test_a_template_has_a_place_for_each_answer() -> None:
     for slug in LABS:
         one = measured.load(slug)
