@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -230,7 +231,12 @@ def text_of(table: Path) -> str:
 def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
     """Name -> its last line; a line that was cut short is left out. names: those of the class,
     since a cell does not always tell whose it is."""
+    names = tuple(names)
     known = {foreign.cell(name): name for name in names}
+    numbers = Counter(str(int(name)) for name in names if name.isdecimal())
+    for name in names:  # of 0042 a spreadsheet makes 42
+        if name.isdecimal() and numbers[str(int(name))] == 1:
+            known[str(int(name))] = name
     if not table.exists():
         return {}
     text = text_of(table)

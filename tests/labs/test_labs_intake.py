@@ -451,6 +451,19 @@ def test_a_table_that_a_spreadsheet_has_saved(tmp_path: Path, separator: str, en
     }  # fmt: skip
 
 
+def test_a_student_number_that_a_spreadsheet_has_shortened(tmp_path: Path) -> None:
+    """0042 comes back as 42: it is the same student's line, unless there are two such."""
+    data, table, asked = tmp_path / "class", tmp_path / "grades.csv", list[str]()
+    for name in ("0042", "007", "7"):
+        write(data / name, {"server.c": "x" * 5})
+    class_table.grade_all(data, table, grade(asked))
+    table.write_text(table.read_text().replace("\n0042,5,20,graded,", "\n42,17,20,by hand,"))
+    asked.clear()
+    class_table.grade_all(data, table, grade(asked))
+    assert {name: row["score"] for name, row in rows(table).items()} == {"0042": "17", "007": "5", "7": "5"}
+    assert asked == []
+
+
 def test_the_old_table_is_kept_to_the_byte(tmp_path: Path) -> None:
     """A spreadsheet has saved it in its own encoding: the names in it are not lost."""
     data, table = tmp_path / "class", tmp_path / "grades.csv"
