@@ -48,6 +48,15 @@ def started(lab: MeasuredLab, path: Path) -> str:
         raise LabError(f"{path}: no data of {lab.experiment or 'this lab'}") from None
 
 
+def is_finished(path: Path) -> bool:
+    """Whether the set of an experiment was measured to its end."""
+    try:
+        last = json.loads(path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2])
+        return bool(last["type"] == "end")
+    except DAMAGED:
+        return False
+
+
 def origin(path: Path) -> str:
     """The machine and the time that the data are said to be of; "unknown" if they do not say."""
     try:

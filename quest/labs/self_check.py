@@ -3,13 +3,13 @@ how the data were measured.
 """
 
 import os
-import shutil
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 from quest.labs import answers, class_table, data, files, intake, kept, place, work
 from quest.labs.answers import Answers, Mark, Part, Sealed
 from quest.labs.class_table import Grade, Kind, Row
@@ -71,8 +71,9 @@ def _has_data(lab: MeasuredLab, folder: Path, build: Path) -> bool:
         say("Measuring: some seconds for each run; in each the server is stopped for one second.")
         data.measure(lab, build, path)
     own = build / "results" / path.name
-    if lab.experiment and own.exists() and data.started(lab, own) >= sealed.at:
-        shutil.copyfile(own, path)
+    newer = lab.experiment and own.exists() and data.started(lab, own) >= sealed.at
+    if newer and (data.is_finished(own) or not path.exists()):  # else it is being measured, or was stopped
+        write_whole(path, own.read_bytes())
     if path.exists():
         return True
     again = "" if lab.profile == "quick" else f" PROFILE={lab.profile}"

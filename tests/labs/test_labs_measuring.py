@@ -96,6 +96,15 @@ def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> N
     assert status == 2 and "is older than the prediction" in wrong
 
 
+def test_a_measurement_that_was_stopped_replaces_none_that_is_whole(work: Path) -> None:
+    own, mine = work / "build/results" / DATA, work / SLUG / DATA
+    whole = own.read_bytes()
+    for measured_now in (whole, whole[: whole.rindex(b"\n", 0, -1) + 1]):
+        own.write_bytes(measured_now)
+        assert lab(work, "check", f"CH={SLUG}")[0] == 1
+        assert mine.read_bytes() == whole
+
+
 @pytest.mark.slow
 def test_a_conclusion_is_judged_by_ones_own_data(work: Path) -> None:
     for name, value, why in (
