@@ -17,6 +17,7 @@ from quest.labs.data import Measurement
 from quest.labs.errors import LabError, say
 from quest.labs.measured import ANSWERS, MEASURED, PREDICTED, SEALED, MeasuredLab, answers_template
 from quest.labs.report import Entry, Outcome, Report
+from quest.measure.records import utc_now
 
 SELF_CHECK = "This is a self-check, not a grade: nobody has watched how the data were measured."
 WIDTH = 96
@@ -67,6 +68,9 @@ def _has_data(lab: MeasuredLab, folder: Path, build: Path) -> bool:
     """Measures what a lab measures by itself, or takes over what `make bench` has measured since
     the prediction; else tells what to do."""
     path, sealed = folder / lab.data_file, Sealed.read(folder)
+    if sealed.at > utc_now() and not path.exists():
+        say(f"Your prediction is of {sealed.at}, which is yet to come: the clock was wrong. No data will be newer.")
+        say(f"To predict again with the right time, remove {folder / SEALED}, and: make check CH={lab.slug}")
     if lab.runs and not path.exists():
         say("Measuring: some seconds for each run; in each the server is stopped for one second.")
         data.measure(lab, build, path)
