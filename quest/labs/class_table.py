@@ -49,7 +49,9 @@ STATES = (*SETTLED, UNJUDGED, NOT_GRADED, "")  #: that a line may have; without 
 NOT_HERE = "cannot be judged here"  #: and gets no new line: it may be judged elsewhere
 FOR_TEACHERS = "not for the student: "  #: how what follows in a note begins, to its end: it may name others
 #: errors of this machine, and not of a submission
-OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+OF_THE_MACHINE = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN,
+)  # fmt: skip
 COLUMN = re.compile(r"\S+ \(\d+\)")  #: of the points of a test, as kept.column() names it
 FORMER = re.compile(r"\bbefore: (\S+)$")  #: at the end of a note: the points that other work had
 LONGEST = 2000  #: characters of a reason or a note: a spreadsheet, and Python, refuse a cell that has too many

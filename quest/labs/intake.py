@@ -258,6 +258,8 @@ def _in_archive(name: str, path: Path, wanted: Collection[str], most: int, into:
     shown = foreign.name(name)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
+        if done.returncode == 3:  # there is no room to copy it to, say
+            raise OSError(int(lines[-1]), os.strerror(int(lines[-1])), str(into))
         known = done.returncode == 2 and lines
         raise LabError(f"{shown}: {lines[-1] if known else 'it is damaged, or far too large'}")
     there = json.loads(done.stdout)

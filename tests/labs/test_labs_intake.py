@@ -312,6 +312,36 @@ def test_an_archive_that_harms_is_refused_with_a_line(tmp_path: Path) -> None:
     assert all(text.isprintable() for _, text in said.values())
 
 
+def test_a_full_disk_is_no_damaged_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor are too many processes a submission that cannot be read: the grading ends, and can go on."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data):
+        folder.mkdir()
+    zipped(data / "ada.zip", {"server.c": MINE})
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        assert archive.main([str(data / "ada.zip"), str(place), "100", "server.c"]) == 3
+    assert capsys.readouterr().err == f"{errno.ENOSPC}\n"
+    unpacker = write(tmp_path, {"full.py": f"import sys\nprint({errno.ENOSPC}, file=sys.stderr)\nsys.exit(3)\n"})
+    monkeypatch.setattr(intake, "UNPACKER", unpacker / "full.py")
+    with pytest.raises(OSError, match="No space left"):
+        class_table.grade_all(data, tmp_path / "grades.csv", grade([]))
+
+    def no_process(_one: intake.Submission, _folder: Path) -> Grade:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    write(data / "bob", {"server.c": "x"})
+    (data / "ada.zip").unlink()
+    with pytest.raises(OSError, match="temporarily"):
+        class_table.grade_all(data, tmp_path / "grades.csv", replace(grade([]), grade=no_process))
+
+
 def grade(count: list[str]) -> Kind:
     """One that costs nothing: it notes the submissions that it was asked for."""
 
