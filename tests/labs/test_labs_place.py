@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from quest.labs import lab as labs
 from quest.labs.errors import CannotJudge
 from quest.labs.judge import Grading, How, Result
 from quest.labs.lab import Limits, Test
+from quest.labs.place import claim
 from quest.labs.protocol import Ending
 from quest.labs.report import Outcome
 from quest.labs.settings import Toolchain
@@ -198,6 +200,19 @@ def test_nobody_loses_points_where_our_own_server_does(tmp_path: Path) -> None:
     ours = {"crowd": [failed("crowd", WRONG)]}
     with pytest.raises(CannotJudge, match="fails crowd here, too"):
         graded(Box(tmp_path / "2"), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
+
+
+def test_a_folder_that_cannot_be_marked_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk: without its mark nobody would know that it may be removed."""
+
+    def full(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "touch", full)
+    with pytest.raises(OSError, match="No space"):
+        claim()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_why_a_place_cannot_judge_is_one_line(tmp_path: Path) -> None:
