@@ -6,6 +6,7 @@ import dataclasses
 import os
 import resource
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from quest.labs import judge, lack, plugin
+from quest.labs import cell, judge, lack, plugin
 from quest.labs import lab as labs
 from quest.labs.errors import CannotJudge
 from quest.labs.judge import Grading, How, Result
@@ -200,6 +201,16 @@ def test_nobody_loses_points_where_our_own_server_does(tmp_path: Path) -> None:
     ours = {"crowd": [failed("crowd", WRONG)]}
     with pytest.raises(CannotJudge, match="fails crowd here, too"):
         graded(Box(tmp_path / "2"), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
+
+
+def test_where_no_user_is_spare_nothing_runs_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any user of the machine can take the hundred names by which gradings know that an id is in use."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(cell, "SPARE_USERS", range(64999, 65000))
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind("\0lab-user-64999")
+        with pytest.raises(CannotJudge, match="all user ids from 64999 to 64999 are in use"):
+            cell.confinement(Limits(), tmp_path, "none is tried")
 
 
 def test_a_folder_that_cannot_be_marked_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
