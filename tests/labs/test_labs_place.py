@@ -23,6 +23,7 @@ from quest.labs.lab import Limits, Test
 from quest.labs.place import claim
 from quest.labs.protocol import Ending
 from quest.labs.report import Outcome
+from quest.labs.sandbox import Sandbox
 from quest.labs.settings import Toolchain
 from tests.conformance import tracing
 from tests.conformance.process import Patience
@@ -211,6 +212,15 @@ def test_where_no_user_is_spare_nothing_runs_as_root(tmp_path: Path, monkeypatch
         taken.bind("\0lab-user-64999")
         with pytest.raises(CannotJudge, match="all user ids from 64999 to 64999 are in use"):
             cell.confinement(Limits(), tmp_path, "none is tried")
+
+
+def test_a_compiler_is_found_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As every program finds it that is started without PATH."""
+    box: Any = Sandbox.__new__(Sandbox)
+    box.root, box.lab, box.calls = tmp_path, labs.load("02-fork"), None
+    box.confinement = cell.Confinement(Limits(), None, 10000, "none is tried")
+    monkeypatch.delenv("PATH")
+    assert box._compile(["true"]) == ""
 
 
 def test_a_folder_that_cannot_be_marked_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
