@@ -92,11 +92,10 @@ def shared_with(
 ) -> list[str]:
     """A line for each of `others`, and for the reference run, that has repetitions in common with
     `mine`, the fingerprints of `name`."""
-    lines = []
-    for whose, theirs in {"the reference run": data.reference_fingerprints(lab), **others}.items():
-        if whose != name and (common := mine & theirs):
-            lines.append(f"{len(common)} of {len(mine)} repetitions are those of {whose}")
-    return lines
+    known = [("the reference run", data.reference_fingerprints(lab))]  # whatever a student is called
+    known += [(whose, theirs) for whose, theirs in others.items() if whose != name]
+    shared = [(whose, len(mine & theirs)) for whose, theirs in known]
+    return [f"{count} of {len(mine)} repetitions are those of {whose}" for whose, count in shared if count]
 
 
 @dataclass(frozen=True)

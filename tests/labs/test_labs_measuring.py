@@ -16,7 +16,7 @@ import pytest
 
 from quest.ground.errors import InputError
 from quest.labs import answers, class_table, cli, commands, measured, self_check, student_report
-from quest.labs.data import Measurement
+from quest.labs.data import Measurement, reference_fingerprints
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
 
@@ -280,6 +280,14 @@ def test_how_near_a_conclusion_has_to_be(
     why = answers.fault_of(question, answer, data)
     assert (why == "") == right
     assert right or question is CAUSE or f"{ratio:.3g}" in why
+
+
+def test_nobody_is_the_reference_run() -> None:
+    """A submission of that name hides no data that are those of the reference run."""
+    name, ours = "the reference run", reference_fingerprints(ASKED)
+    said = [f"{len(ours)} of {len(ours)} repetitions are those of the reference run"]
+    assert self_check.shared_with(ASKED, ours, {name: frozenset()}, "ada") == said
+    assert self_check.shared_with(ASKED, ours, {name: ours}, name) == said
 
 
 def test_a_line_by_hand_gets_no_note(capsys: pytest.CaptureFixture[str]) -> None:
