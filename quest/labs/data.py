@@ -80,7 +80,8 @@ def fingerprints(lab: MeasuredLab, path: Path) -> frozenset[str]:
             lines = [json.loads(line) for line in path.read_bytes().splitlines() if line]
             raw = [line for line in lines if line.get("type") == "repetition"]
             for line in raw:
-                line.pop("sum", None)
+                for name in ("round", "order", "marks", "sum"):
+                    line.pop(name, None)
         else:
             raw = list(json.loads(path.read_bytes())["runs"].values())
         texts = [json.dumps(each, sort_keys=True) for each in raw]

@@ -16,7 +16,7 @@ import pytest
 
 from quest.ground.errors import InputError
 from quest.labs import answers, class_table, cli, commands, measured, self_check, student_report
-from quest.labs.data import Measurement, reference_fingerprints
+from quest.labs.data import Measurement, fingerprints, reference_fingerprints
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
 
@@ -280,6 +280,13 @@ def test_how_near_a_conclusion_has_to_be(
     why = answers.fault_of(question, answer, data)
     assert (why == "") == right
     assert right or question is CAUSE or f"{ratio:.3g}" in why
+
+
+def test_data_in_another_order_are_the_same_data(tmp_path: Path) -> None:
+    """Rounds with other numbers are no other measurement."""
+    text = re.sub(r'"(round|order)":\d+', r'"\1":99', (REFERENCE / DATA).read_text("utf-8"))
+    (tmp_path / DATA).write_text(text, "utf-8")
+    assert fingerprints(ASKED, tmp_path / DATA) == reference_fingerprints(ASKED) != frozenset()
 
 
 def test_nobody_is_the_reference_run() -> None:
