@@ -26,6 +26,7 @@ from quest.labs.errors import LabError
 
 DEPTH = 8  #: folders between that of a student and the files
 SHOWN = 5  #: names in a list of them
+MOST_ARCHIVES = 20  #: of one submission: each may take a minute
 UNPACKER = Path(__file__).with_name("archive.py")
 UNPACKER_BYTES, UNPACKER_CPU_SECONDS = 1 << 30, 60
 #: Folders that our tree has beside work/, and that systems add.
@@ -295,8 +296,10 @@ def _candidates(one: Submission, wanted: Collection[str], most: int, aside: Path
             found.closed.append(name)
     if any(each.is_file for each in found.candidates):  # an archive beside them is the one that they were unpacked from
         notes += [f"{foreign.name(name)} is not looked into" for name, _ in archives]
+    elif len(archives) > MOST_ARCHIVES:
+        raise LabError(f"it has more than {MOST_ARCHIVES} archives, and none of them is looked into")
     else:
-        for number, (name, path) in enumerate(archives[:MOST_MEMBERS]):
+        for number, (name, path) in enumerate(archives):
             inside = _in_archive(name, path, wanted, most, aside / str(number), notes)
             found.candidates += inside.candidates
             found.closed += inside.closed

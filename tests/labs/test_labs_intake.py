@@ -342,6 +342,21 @@ def test_a_full_disk_is_no_damaged_archive(
         class_table.grade_all(data, tmp_path / "grades.csv", replace(grade([]), grade=no_process))
 
 
+def test_not_every_archive_of_hundreds_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may be made to take a minute, and the class waits. Beside the file itself there may be any number."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data / "ada", data / "bob", data / "cyd"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(intake, "MOST_ARCHIVES", 2)
+    for name, count in (("ada", 2), ("bob", 3), ("cyd", 3)):
+        for number in range(count):
+            zipped(data / name / f"{number}.zip", {"server.c": MINE})
+    files_in(data / "cyd", {"server.c": OURS})
+    found = {one.name: handed(place, one) for one in intake.students(data)[0]}
+    assert (found["ada"], found["cyd"][0]) == ((MINE, ""), OURS)
+    assert found["bob"] == (b"", "it has more than 2 archives, and none of them is looked into")
+
+
 def grade(count: list[str]) -> Kind:
     """One that costs nothing: it notes the submissions that it was asked for."""
 
