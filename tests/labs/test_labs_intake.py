@@ -162,8 +162,8 @@ def test_a_folder_with_one_file_too_many_is_not_looked_at_in_part(
 ) -> None:
     place, data = tmp_path / "place", tmp_path / "class"
     place.mkdir()
-    files_in(data / "ada", {name: MINE for name in ("a", "b", "server.c")})
-    files_in(data / "bob", {name: MINE for name in ("a", "b", "c", "server.c")})
+    files_in(data / "ada", dict.fromkeys(("a", "b", "server.c"), MINE))
+    files_in(data / "bob", dict.fromkeys(("a", "b", "c", "server.c"), MINE))
     monkeypatch.setattr(intake, "MOST_MEMBERS", 3)
     found = {one.name: handed(place, one) for one in intake.students(data)[0]}
     assert found == {"ada": (MINE, ""), "bob": (b"", "it has more than 3 files")}
