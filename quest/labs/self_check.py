@@ -22,7 +22,7 @@ from quest.measure.records import utc_now
 SELF_CHECK = "This is a self-check, not a grade: nobody has watched how the data were measured."
 WIDTH = 96
 MOST_BYTES = 1 << 26  #: of a file of data
-#: and of a text: of a key with ten thousand dots Python's reader of TOML makes a gigabyte
+#: and of a text: of a key with 16 000 dots the reader of TOML makes a gigabyte
 MOST_OF = {ANSWERS: 1 << 14, SEALED: 1 << 16}
 
 
