@@ -1,7 +1,8 @@
 """archive.py ARCHIVE INTO MOST NAME...: copies the members of an archive that have these names, in
 any folder, to INTO/0, INTO/1 and so on, each cut after MOST + 1 bytes. On stdout JSON: "members", in
 that order, each [path in the archive, whether it is a file, how often it is there], and "archives",
-the names of some that are in it and are not looked into. Status 2: one line says why not.
+the names of some that are in it and are not looked into. Status 2: one line says why not; 3: the
+number of an error of this machine.
 
 Of several members with one path the last counts, as for every program that unpacks.
 
@@ -9,6 +10,7 @@ A process of its own, with limits (intake.py), which imports nothing of the tree
 made to break the program that reads it.
 """
 
+import errno
 import json
 import os
 import re
@@ -26,6 +28,9 @@ UNREAD = (".7z", ".rar", ".zipx", ".tar.zst")  #: archives that Python cannot re
 MOST_MEMBERS = 50_000
 MOST_UNPACKED = 2 << 30
 MOST_NAMED = 200  #: members that have one of the names
+LONGEST_NAME = 4096  #: no system unpacks a longer path
+#: errors of where it is copied to, and not of an archive
+OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 SHOWN = 5  #: names of archives inside
 ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 Member = tuple[str, int, bool, Callable[[], IO[bytes] | None]]  #: name, size, is it a file, open it
@@ -59,6 +64,8 @@ def _checked(members: Iterator[Member]) -> Iterator[Member]:
         total += size
         if number > MOST_MEMBERS:
             raise Refused(f"it has more than {MOST_MEMBERS} members")
+        if len(name) > LONGEST_NAME:
+            raise Refused(f"it has a member whose name has {len(name)} characters")
         if total > MOST_UNPACKED:
             raise Refused(f"it would be more than {MOST_UNPACKED >> 30} GiB, unpacked")
         if ABSOLUTE.match(name):
@@ -107,12 +114,17 @@ def main(words: list[str]) -> int:
     """ARCHIVE INTO MOST NAME...; the status."""
     path, into, most, wanted = words[0], Path(words[1]), int(words[2]), words[3:]
     try:
-        members = _of_zip(path) if zipfile.is_zipfile(path) else _of_tar(path)
+        # A tar first: a zip that is the last file in it would be taken for the whole.
+        is_zip = not tarfile.is_tarfile(path) and zipfile.is_zipfile(path)
+        members = _of_zip(path) if is_zip else _of_tar(path)
         copied = _copy(_checked(members), into, most, wanted)
     except Refused as error:
         reason = str(error)
     except (OSError, EOFError, MemoryError, RuntimeError, NotImplementedError, ValueError,
             zipfile.BadZipFile, tarfile.TarError) as error:  # fmt: skip
+        if isinstance(error, OSError) and error.errno in OF_THE_MACHINE:
+            print(error.errno, file=sys.stderr)
+            return 3
         reason = f"it cannot be unpacked ({type(error).__name__})"
     except Exception as error:  # zlib, lzma and struct have errors of their own
         reason = f"it is damaged ({type(error).__name__})"

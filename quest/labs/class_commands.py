@@ -42,24 +42,24 @@ def who(settings: Settings) -> int:
     if settings.class_file is None and settings.gradebook is None:
         raise LabError("which students? CLASS=class.toml names the roster (labs/README.md), or GRADEBOOK= is one")
     path = settings.table or Path(f"{folder}.students.csv")
-    files.check_writable(path)
+    _check_replaceable(path)
     rules = rules_of(settings)
     known = Known(rules, settings.lab, settings.gradebook, folder)
     submissions, left = intake.students(folder)
     known.look(submissions)
-    masked: Callable[[str], str] = _masked(rules) if rules.given else lambda _: ""
+    masked: Callable[[str, str], str] = _masked(rules) if rules.given else lambda *_: ""
     lines: list[tuple[str, ...]] = []
     for one in submissions:
         match = known.matches[one.name]
         time = f"{match.time:%Y-%m-%d %H:%M:%S%z}" if match.time else ""
         remark = "; ".join(filter(None, [match.why, *one.notes]))
-        mask = masked(class_rules.SEVERAL.join(person.id for person in match.people) or one.name)
+        mask = masked(class_rules.SEVERAL.join(person.id for person in match.people), one.name)
         for person in match.people or (roster.Person(),):
             address = person.shown.get("e-mail", "")
             lines.append((person.id, person.name, address, mask, one.name, time, remark))
     for person in known.absent():
         address = person.shown.get("e-mail", "")
-        lines.append((person.id, person.name, address, masked(person.id), "", "", "handed in nothing"))
+        lines.append((person.id, person.name, address, masked(person.id, ""), "", "", "handed in nothing"))
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEAD)
@@ -74,9 +74,18 @@ def who(settings: Settings) -> int:
     return OPEN if known.undecided() or known.roster.doubts else 0
 
 
-def _masked(rules: Rules) -> Callable[[str], str]:
-    """An id, or the name of a submission -> an anonymous id."""
-    return rules.mask.id
+def _check_replaceable(path: Path) -> None:
+    """LabError for a file that is no list of who: for the other commands CSV= is the table of grades."""
+    files.check_writable(path)
+    first = class_table.text_of(path)[:200].partition("\n")[0].strip() if path.exists() else ""
+    if first and next(csv.reader([first], delimiter=forges.separator_of(first))) != list(HEAD):
+        raise LabError(f"{path}: not a list that make class has written; choose another place with CSV=")
+
+
+def _masked(rules: Rules) -> Callable[[str, str], str]:
+    """An id, and the name of the submission, which counts where there is no id -> an anonymous id."""
+    mask = rules.mask
+    return lambda id_, name: mask.id(id_) if id_ else mask.of_submission(foreign.from_cell(foreign.cell(name)))
 
 
 def _called(settings: Settings, rules: Rules) -> Callable[[Row], str] | None:
@@ -84,7 +93,7 @@ def _called(settings: Settings, rules: Rules) -> Callable[[Row], str] | None:
     if settings.names:
         return None
     masked = _masked(rules)
-    return lambda row: masked(row.id or row.name)
+    return lambda row: masked(row.id, row.name)
 
 
 def _rows(settings: Settings) -> tuple[Path, list[Row]]:
@@ -100,7 +109,7 @@ def reports(settings: Settings) -> int:
     """A report for each student, beside the table."""
     table, rows = _rows(settings)
     lab = catalogue.load(settings.lab)
-    into = table.with_suffix(".reports")
+    into = table.with_suffix(".reports" if settings.names else ".anonymous.reports")  # never beside those with names
     number = student_report.write_all(table, rows, lab, into, _called(settings, rules_of(settings)))
     say(f"{number} reports, each as .md and .html: {into}")
     return 0

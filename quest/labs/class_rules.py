@@ -171,9 +171,13 @@ class Known:
         if decided is not None:
             return str(decided)
         if due is not None and match.time is not None:
-            due += DAY * (self._days_of(self.rules.extension, row, match.people) or 0)
+            try:
+                due += DAY * (self._days_of(self.rules.extension, row, match.people) or 0)
+                grace = timedelta(minutes=self.rules.late.grace_minutes)
+            except OverflowError:  # longer than there are calendars: never late
+                return "0"
             over = match.time - due
-            return str(math.ceil(over / DAY)) if over > timedelta(minutes=self.rules.late.grace_minutes) else "0"
+            return str(math.ceil(over / DAY)) if over > grace else "0"
         if due is None:
             return ""
         if row.name in self.is_late or match.untold:

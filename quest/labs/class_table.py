@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Protocol
 
 from quest.ground import foreign
-from quest.ground.files import locked
+from quest.ground.files import locked, write_whole
 from quest.labs import closure, files, forges, intake, kept, place
 from quest.labs.errors import CannotJudge, LabError, say
 from quest.labs.judge import file_of_test
@@ -45,12 +46,15 @@ BY_HAND = "by hand"  #: a teacher's own line: it stays as it is
 SELF_CHECK = "self-check"
 SETTLED = (GRADED, NOTHING, BY_HAND, SELF_CHECK)
 STATES = (*SETTLED, UNJUDGED, NOT_GRADED, "")  #: that a line may have; without one it is graded again
-NOT_HERE = "cannot be judged here"  #: and gets no line: it may be judged elsewhere
+NOT_HERE = "cannot be judged here"  #: and gets no new line: it may be judged elsewhere
 FOR_TEACHERS = "not for the student: "  #: how what follows in a note begins, to its end: it may name others
 #: errors of this machine, and not of a submission
-OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+OF_THE_MACHINE = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN,
+)  # fmt: skip
 COLUMN = re.compile(r"\S+ \(\d+\)")  #: of the points of a test, as kept.column() names it
 FORMER = re.compile(r"\bbefore: (\S+)$")  #: at the end of a note: the points that other work had
+LONGEST = 2000  #: characters of a reason or a note: a spreadsheet, and Python, refuse a cell that has too many
 #: how one submission is graded, in a process of its own
 COMMAND = [sys.executable, "-E", "-s", "-m", "quest.labs", "grade"]
 
@@ -215,7 +219,7 @@ def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
 # ---- the table
 
 
-def _text_of(table: Path) -> str:
+def text_of(table: Path) -> str:
     """As it was written here, or as a spreadsheet has saved it, which may be in Windows-1252. The last line may
     have been cut, in the middle of a character too."""
     data = table.read_bytes()
@@ -229,17 +233,23 @@ def _text_of(table: Path) -> str:
 def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
     """Name -> its last line; a line that was cut short is left out. names: those of the class,
     since a cell does not always tell whose it is."""
+    names = tuple(names)
     known = {foreign.cell(name): name for name in names}
+    numbers = Counter(str(int(name)) for name in names if name.isdecimal())
+    for name in names:  # of 0042 a spreadsheet makes 42
+        if name.isdecimal() and numbers[str(int(name))] == 1:
+            known[str(int(name))] = name
     if not table.exists():
         return {}
-    text = _text_of(table)
+    text = text_of(table)
     separator = forges.separator_of(text.partition("\n")[0])
     try:
-        lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        lines, head = list(reader), reader.fieldnames or ()
     except csv.Error as error:
         raise LabError(f"{table}: not CSV: {error}") from None
-    columns = [name for name in lines[0] if name and COLUMN.fullmatch(name)] if lines else []
-    if lines and set(lines[0]) - set(columns) not in map(set, (FIELDS, *FORMERLY)):
+    columns = [name for name in head if COLUMN.fullmatch(name)]
+    if text.strip() and set(head) - set(columns) not in map(set, (FIELDS, *FORMERLY)):
         raise LabError(f"{table}: not a table of ours: its first line is not {','.join(FIELDS)}")
     rows = {}
     for line in lines:
@@ -255,6 +265,10 @@ def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
             points = {key: value for key in columns if (value := foreign.from_cell(line[key] or ""))}
             rows[name] = Row(**(texts | {"name": name}), points=points)
     return rows
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
 def _lines(rows: Collection[Row], columns: Sequence[str], head: bool = False) -> str:
@@ -275,7 +289,7 @@ def _keep_old(table: Path) -> None:
     number = 1
     while (old := table.with_name(f"{table.name}.old{number}")).exists():
         number += 1
-    files.write(old, table.read_text(encoding="utf-8", errors="replace"))
+    write_whole(old, table.read_bytes())  # whatever encoding a spreadsheet has given it
     say(f"The judge, the tests or the settings have changed: all is graded anew. Before: {old}")
 
 
@@ -300,6 +314,8 @@ def grade_all(
     table.parent.mkdir(parents=True, exist_ok=True)
     for path in filter(None, (table, results)):
         files.check_writable(path)
+    if os.path.lexists(beside := kept.folder_of(table)):  # else it can be made, since the table can
+        files.check_writable(beside / "x.json")
     lock = table.with_name(f".{table.name}.lock")
 
     def wait() -> None:
@@ -331,7 +347,7 @@ class _Class:
     ) -> None:  # fmt: skip
         """again: the names of those that are graded whatever there is, and alone."""
         self.table, self.kind, self.about, self.again = table, kind, about, again
-        self.before = {} if kind.anew else read_rows(table, (one.name for one in submissions))
+        self.before = read_rows(table, (one.name for one in submissions))
         if again is None:
             self.submissions = submissions
             self.rows = {name: row for name, row in self.before.items() if self._stays(row)}
@@ -346,12 +362,12 @@ class _Class:
                     raise LabError(f"{table}: {name} was graded {BY_HAND}; to grade it again, empty its state")
         self.lock, self.ended = threading.Lock(), False
         self.at_work = 0  #: submissions that are being graded; under the lock, as is `ended`
-        self.not_here: list[str] = []  #: why, of each submission that gets no line
+        self.not_here: list[str] = []  #: why, of each submission that gets no new line
         self.settled = 0  #: lines that were not graded now
         #: whether lines are written one by one, so that a run that is ended loses none
         self.writes_at_once = not kind.anew and again is None
-        if self.writes_at_once:
-            files.write(table, _lines(self.rows.values(), kind.columns, head=True))
+        if self.writes_at_once:  # the old lines, too: each stays until there is another
+            files.write(table, _lines(self.before.values(), kind.columns, head=True))
 
     @property
     def in_order(self) -> list[Row]:
@@ -369,7 +385,7 @@ class _Class:
             none = dict.fromkeys(kind.columns, "0")
             return replace(blank, score="0", state=NOTHING, failed=" ".join(kind.tests), points=none)
         settled = self.rows.get(one.name)
-        if settled is not None and settled.work == handed.digest:
+        if settled is not None and settled.work == handed.digest and not kind.anew:
             return settled
         grade = kind.grade(one, handed.folder)
         points: Mapping[str, str] = {}
@@ -406,8 +422,10 @@ class _Class:
 
     def _row_whatever_happens(self, one: intake.Submission) -> Row:
         """What is wrong with a submission is said in its line, and does not end the class."""
-        if (row := self.rows.get(one.name)) is not None and row.state == BY_HAND:
-            return row
+        settled = self.rows.get(one.name)
+        by_hand = settled if settled is not None and settled.state == BY_HAND else None
+        if by_hand is not None and not self.kind.anew:  # else it is looked at, to be set against the others
+            return by_hand
         began = time.monotonic()
         blank = Row(one.name, of=str(self.kind.points), state=NOT_GRADED)
         try:
@@ -421,8 +439,10 @@ class _Class:
             row = replace(blank, failed=f"it cannot be read: {error.strerror}")
         except Exception as error:  # a defect of ours, which must not cost the others their grade
             row = replace(blank, failed=f"the grader failed: {error!r}")
-        if row is not self.rows.get(one.name):
-            row = self._with_former(row)
+        if by_hand is not None:
+            return by_hand
+        if row is not settled:
+            row = self._with_former(replace(row, failed=_shortened(row.failed), note=_shortened(row.note)))
         return row if row.seconds else replace(row, seconds=f"{time.monotonic() - began:.1f}")
 
     def _one(self, one: intake.Submission) -> bool:
@@ -441,6 +461,8 @@ class _Class:
                 return False
             if row.state == NOT_HERE:
                 self.not_here.append(row.failed)
+                if (before := self.before.get(one.name)) is not None:
+                    self.rows[one.name] = before
                 say(foreign.line(f"  {one.name:<24} {row.failed}"))
             elif row == self.rows.get(one.name):
                 self.settled += 1
@@ -468,8 +490,7 @@ class _Class:
                 self._end_children()
                 raise
         self.kind.finish(self.rows)
-        lost = {} if self.again is None else {name: row for name, row in self.before.items() if name not in self.rows}
-        self.rows = {name: self.about.filled(row) for name, row in {**self.rows, **lost}.items()}
+        self.rows = {name: self.about.filled(row) for name, row in self.rows.items()}
         files.write(self.table, _lines(self.in_order, self.kind.columns, head=True))
         now = len(self.submissions) - self.settled - len(self.not_here)
         if self.not_here and not now:

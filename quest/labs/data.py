@@ -29,7 +29,7 @@ REFERENCE = TREE / "benchmarks/results/reference"
 FREEZE_AFTER, FREEZE = 2.0, 1.0  #: seconds into each run, and for how long
 HAMMER_SECONDS = 60  #: longer than any run
 #: raised by a file that is damaged, or no data at all
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def _head(path: Path) -> dict[str, Any]:
@@ -46,6 +46,15 @@ def started(lab: MeasuredLab, path: Path) -> str:
         raise LabError(f"{path} is not there") from None
     except (OSError, *DAMAGED):
         raise LabError(f"{path}: no data of {lab.experiment or 'this lab'}") from None
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the set of an experiment was measured to its end."""
+    try:
+        last = json.loads(path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2])
+        return bool(last["type"] == "end")
+    except DAMAGED:
+        return False
 
 
 def origin(path: Path) -> str:
@@ -71,7 +80,8 @@ def fingerprints(lab: MeasuredLab, path: Path) -> frozenset[str]:
             lines = [json.loads(line) for line in path.read_bytes().splitlines() if line]
             raw = [line for line in lines if line.get("type") == "repetition"]
             for line in raw:
-                line.pop("sum", None)
+                for name in ("round", "order", "marks", "sum"):
+                    line.pop(name, None)
         else:
             raw = list(json.loads(path.read_bytes())["runs"].values())
         texts = [json.dumps(each, sort_keys=True) for each in raw]
@@ -116,7 +126,7 @@ class Measurement:
             return row.number.value
         try:
             return float(reduce(lambda table, key: table[key], operand.split("."), self.runs))  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise LabError(f"{self.path}: nothing was measured for {operand}") from None
 
     def ratio(self, operands: Sequence[str]) -> float:

@@ -20,7 +20,8 @@ class CannotJudge(LabError):
     SAYS = "cannot judge here: "
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"{self.SAYS}{why}")
+        """why: of several lines, as a test says with its transcript, the first counts."""
+        super().__init__(f"{self.SAYS}{(why.strip().splitlines() or [''])[0]}")
 
 
 def say(text: str) -> None:

@@ -147,7 +147,7 @@ def _why(row: Row | None) -> str:
 def _scaled(grade: str, most: float, of: float) -> str:
     """A grade as points of the forge; a teacher's own word stays."""
     try:
-        return points(float(grade) * most / of)
+        return points(float(grade.replace(",", ".")) * most / of)  # as a spreadsheet of some countries writes it
     except ValueError:
         return grade
 

@@ -26,6 +26,7 @@ from quest.labs.errors import LabError
 
 DEPTH = 8  #: folders between that of a student and the files
 SHOWN = 5  #: names in a list of them
+MOST_ARCHIVES = 20  #: of one submission: each may take a minute
 UNPACKER = Path(__file__).with_name("archive.py")
 UNPACKER_BYTES, UNPACKER_CPU_SECONDS = 1 << 30, 60
 #: Folders that our tree has beside work/, and that systems add.
@@ -35,7 +36,7 @@ COPY = re.compile(r"(?P<stem>.+?)(?: ?\(\d+\)|-\d+)?(?P<end>\.\w+)")  # of a bro
 #: And of a desktop: "server - Copy.c", "server copy 2.c"; and of an editor that hides the end: server.c.txt.
 RENAMED = re.compile(r"(?P<stem>.+?)(?: - copy| copy)?(?: ?\(\d+\)| \d+|-\d+)?(?P<end>\.\w+)(?:\.txt)?", re.I)
 CANVAS = re.compile(r"(?P<who>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.S)
-MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
+MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
 OF_SYSTEMS = ("._", ".DS_Store", ".git", ".Trash", "__MACOSX")  #: beginnings of names that nobody has chosen
 LATE = "late"  #: a note: Canvas says so, and not by how much
 
@@ -194,7 +195,7 @@ def _entries(folder: Path) -> Iterator[tuple[PurePosixPath, os.DirEntry[str], bo
     while todo:
         place, inside = todo.pop()
         with os.scandir(place) as scan:
-            entries = sorted(islice(scan, MOST_MEMBERS), key=lambda entry: entry.name)
+            entries = sorted(islice(scan, MOST_MEMBERS + 1), key=lambda entry: entry.name)
         names = {entry.name for entry in entries}
         theirs = NOT_THEIRS | (OF_THE_TREE if "code" in names else set())
         for entry in entries:
@@ -258,6 +259,8 @@ def _in_archive(name: str, path: Path, wanted: Collection[str], most: int, into:
     shown = foreign.name(name)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
+        if done.returncode == 3:  # there is no room to copy it to, say
+            raise OSError(int(lines[-1]), os.strerror(int(lines[-1])), str(into))
         known = done.returncode == 2 and lines
         raise LabError(f"{shown}: {lines[-1] if known else 'it is damaged, or far too large'}")
     there = json.loads(done.stdout)
@@ -293,8 +296,10 @@ def _candidates(one: Submission, wanted: Collection[str], most: int, aside: Path
             found.closed.append(name)
     if any(each.is_file for each in found.candidates):  # an archive beside them is the one that they were unpacked from
         notes += [f"{foreign.name(name)} is not looked into" for name, _ in archives]
+    elif len(archives) > MOST_ARCHIVES:
+        raise LabError(f"it has more than {MOST_ARCHIVES} archives, and none of them is looked into")
     else:
-        for number, (name, path) in enumerate(archives[:MOST_MEMBERS]):
+        for number, (name, path) in enumerate(archives):
             inside = _in_archive(name, path, wanted, most, aside / str(number), notes)
             found.candidates += inside.candidates
             found.closed += inside.closed

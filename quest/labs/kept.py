@@ -67,10 +67,15 @@ def safe_name(name: str) -> str:
     return f"{data[:LONGEST].decode(errors='ignore')}-{zlib.crc32(name.encode()):08x}"
 
 
+def folder_of(table: Path) -> Path:
+    """Where the gradings of all lines of this table are kept."""
+    return Path(f"{table}.d")
+
+
 def place_of(table: Path, name: str) -> Path:
     """Where the grading of a line of this table is kept: by the name that is read from the table, which
     for odd ones is not the name that was written."""
-    return Path(f"{table}.d") / f"{safe_name(foreign.from_cell(foreign.cell(name)))}.json"
+    return folder_of(table) / f"{safe_name(foreign.from_cell(foreign.cell(name)))}.json"
 
 
 def keep(path: Path, report: str, work: str) -> None:

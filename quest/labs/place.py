@@ -27,6 +27,10 @@ def claim() -> tuple[Path, int]:
         except FileNotFoundError:  # another's sweep() came first
             os.close(descriptor)
             continue
+        except OSError:  # without the mark no sweep() would remove it
+            remove(path)
+            os.close(descriptor)
+            raise
         return path, descriptor
 
 

@@ -8,13 +8,13 @@ cell is made. The cell alone shares this pytest's network.
 
 import inspect
 import json
-import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quest.ground.processes import signal_name
 from quest.labs.cell import Cell, Filter, loopback_up
 from quest.labs.protocol import CellPlan, Ending, to_json
 from tests.conformance import tracing
@@ -73,7 +73,7 @@ def _end(server: Server) -> str:
         return ""
     if status >= 0:
         return f"ended with status {status}"
-    return f"was ended by signal {-status} ({signal.Signals(-status).name})"
+    return f"was ended by signal {-status} ({signal_name(-status)})"
 
 
 def _for_a_student(item: pytest.Item, call: pytest.CallInfo[None]) -> str:

@@ -304,14 +304,20 @@ class Mask:
         return cls(key)
 
     def id(self, who: str) -> str:
-        """Of a student's id, or of a submission that is nobody's. LabError where two would have the
-        same."""
-        number = int.from_bytes(hmac.digest(self.key, normal(who).encode("utf-8", "surrogateescape"), sha256))
+        """Of a student's id. LabError where two would have the same."""
+        return self._of(normal(who))
+
+    def of_submission(self, name: str) -> str:
+        """Of one that is nobody's: by its name to the letter, and never that of a student's id."""
+        return self._of(f"\0{name}")
+
+    def _of(self, who: str) -> str:
+        number = int.from_bytes(hmac.digest(self.key, who.encode("utf-8", "surrogateescape"), sha256))
         text = ""
         for _ in range(ID_CHARACTERS):
             number, place = divmod(number, len(ALPHABET))
             text += ALPHABET[place]
-        if self.given.setdefault(text, normal(who)) != normal(who):
+        if self.given.setdefault(text, who) != who:
             raise LabError("two students would get the same anonymous id: make another key")
         return text
 

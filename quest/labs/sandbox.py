@@ -181,7 +181,7 @@ class Sandbox:
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)
         log = self.root / "compiler.log"
-        env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(self.root / "tmp")}
+        env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(self.root / "tmp")}
         with contextlib.ExitStack() as stack:
             out, calls = stack.enter_context(log.open("wb")), None
             if self.calls is not None:

@@ -45,6 +45,13 @@ def test_a_program_can_be_ended_as_ever() -> None:
         assert process.describe_end() == "sleep was ended by SIGINT"
 
 
+def test_an_end_by_a_real_time_signal_has_a_name() -> None:
+    with processes.running("sleep", ["sleep", "60"]) as process:
+        os.kill(process.pid, signal.SIGRTMIN + 1)
+        assert process.reap(5)
+        assert process.describe_end() == "sleep was ended by SIGRTMIN+1"
+
+
 def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
     with (
         pytest.raises(RepetitionError, match="cannot be started: No such file"),

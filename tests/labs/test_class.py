@@ -187,6 +187,18 @@ def test_days_and_what_they_cost(tmp_path: Path, minutes: int, days: str, grade:
     assert (row.id, row.late, row.grade) == ("s1", days, grade)
 
 
+def test_an_extension_without_an_end(tmp_path: Path) -> None:
+    """Longer than any calendar is never late; no error, which would leave the class without grades."""
+    late = Rules(deadline={SLUG: DUE})
+    for rules in (
+        replace(late, extension={SLUG: {"x": 10**7}}), replace(late, extension={SLUG: {"x": 10**12}}),
+        replace(late, late=class_rules.Late(grace_minutes=10**14)),
+    ):  # fmt: skip
+        known = Known(rules, SLUG, None, tmp_path)
+        known.matches = {"x": roster.Match(time=DUE + timedelta(days=3))}
+        assert known.filled(Row("x", "20", "20", class_table.GRADED, work="w")).late == "0"
+
+
 def test_late_by_the_word_of_canvas_alone(tmp_path: Path) -> None:
     """By how much is not told: there is no grade until the teacher says."""
     known = Known(Rules(deadline={SLUG: DUE}), SLUG, None, tmp_path)
@@ -409,6 +421,21 @@ def test_what_a_forge_is_told_of_a_grade(small: MadeUp) -> None:
     assert said.startswith("2 of 20 points. ") and "To mend first: concurrency. " in said
 
 
+def test_a_grade_with_a_decimal_comma_is_scaled(small: MadeUp) -> None:
+    """As a spreadsheet has saved it; a word of the teacher's stays."""
+    late = small.everybody[1]
+    text = small.grade()[late.submissions[0]]["grade"]
+    for grade, expected in (("4,5", "22.5"), ("excused", "excused")):
+        lines = [{**line, "grade": grade if line["id"] == late.id else line["grade"]} for line in lines_of(small.table)]
+        with small.table.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(lines[0]), delimiter=";")
+            writer.writeheader()
+            writer.writerows(lines)
+        given = {line["ID number"]: line["Grade"] for line in lines_of(exported(small, "moodle"))}
+        assert given[late.id] == expected != text
+        small.grade()
+
+
 def test_a_new_column_of_canvas(small: MadeUp) -> None:
     """Where its gradebook has none for the lab: at the end, behind what Canvas looks for by place."""
     small.grade()
@@ -514,10 +541,11 @@ def test_no_name_in_what_is_anonymous(small: MadeUp) -> None:
     """With the key the same ids come again, by another key others do; `make class` says whose they are."""
     small.grade()
     settings = replace(small.settings, names=False, gradebook=None)
-    class_commands.reports(settings)
-    class_commands.grades(settings)
-    listed = small.table.with_suffix(".anonymous.csv")
-    texts = {path: path.read_text(encoding="utf-8") for path in small.table.with_suffix(".reports").iterdir()}
+    for each in (small.settings, settings):  # those with names lie elsewhere
+        class_commands.reports(each)
+        class_commands.grades(replace(each, gradebook=None))
+    listed, folder = small.table.with_suffix(".anonymous.csv"), small.table.with_suffix(".anonymous.reports")
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     texts[listed] = listed.read_text(encoding="utf-8")
     for one in small.everybody:
         for word in (one.name, one.mail, one.user, one.id, *one.submissions):
@@ -537,6 +565,24 @@ def test_no_name_in_what_is_anonymous(small: MadeUp) -> None:
     assert not set(ids) & {line["id"] for line in lines_of(listed)}
 
 
+def test_no_two_lines_have_one_anonymous_id(small: MadeUp) -> None:
+    """Else the report of one replaces that of the other: of names that differ in capitals or the way to write an
+    accent, and of a submission that does not count and has the id of a student for a name."""
+    double = small.of("twice")
+    write(small.top / "class.toml", class_of.RULES + f'\n[who]\n"{double.id}" = ""\n')
+    for name in ("Twin", "twin", "Zoe\u0301", "Zo\u00e9"):
+        (small.top / "submissions" / name).mkdir()
+        write(small.top / "submissions" / name / "server.c", "x")
+    count, settings = len(small.grade()), replace(small.settings, names=False, gradebook=None)
+    class_commands.reports(settings)
+    class_commands.grades(settings)
+    ids = [line["id"] for line in lines_of(small.table.with_suffix(".anonymous.csv"))]
+    reports = small.table.with_suffix(".anonymous.reports").glob("*.md")
+    assert len(set(ids)) == len(list(reports)) == count
+    class_commands.who(replace(settings, table=small.top / "who.csv", gradebook=small.top / "github.csv"))
+    assert set(ids) <= {line["anonymous"] for line in lines_of(small.top / "who.csv")}
+
+
 def test_a_teachers_list(small: MadeUp) -> None:
     """A cell that a spreadsheet would compute is shown."""
     small.grade()
@@ -545,6 +591,25 @@ def test_a_teachers_list(small: MadeUp) -> None:
     cells = [cell for line in csv.reader(io.StringIO(text)) for cell in line]
     assert [cell for cell in cells if cell[:1] in ("=", "-", "+", "@")] == []
     assert any(cell.startswith("'=1+cmd") for cell in cells)
+
+
+def test_what_is_none_of_ours_is_not_written_over(small: MadeUp) -> None:
+    """By `make class` the table of grades, which other commands call CSV=, too; by the grading a file of one line."""
+    small.grade()
+    text, settings = small.table.read_bytes(), replace(small.settings, table=small.table)
+    with pytest.raises(LabError, match="grades.csv: not a list that make class has written; choose another place"):
+        class_commands.who(settings)
+    assert small.table.read_bytes() == text
+    listed = small.top / "who.csv"
+    for _ in range(2):
+        class_commands.who(replace(settings, table=listed))
+    saved = listed.read_text("utf-8").replace(",", ";")
+    write(listed, f"\ufeff{saved}")
+    class_commands.who(replace(settings, table=listed))
+    small.table = write(small.top / "one.txt", "a line of somebody else's\n")
+    with pytest.raises(LabError, match="not a table of ours"):
+        small.grade()
+    assert small.table.read_text("utf-8") == "a line of somebody else's\n"
 
 
 def test_what_comes_before_the_table(tmp_path: Path) -> None:

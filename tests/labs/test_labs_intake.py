@@ -3,6 +3,7 @@ by whom is text, wherever it ends.
 """
 
 import csv
+import errno
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from quest.ground import foreign
 from quest.labs import archive, class_table, intake, kept
 from quest.labs import lab as labs
 from quest.labs.class_table import Grade, Kind
-from quest.labs.errors import LabError
+from quest.labs.errors import CannotJudge, LabError
 from quest.labs.settings import Settings, Toolchain
 from tests.labs.grading import Place, write
 
@@ -140,6 +142,33 @@ def test_of_two_members_with_one_name_the_last_counts(tmp_path: Path) -> None:
     assert found["bob"][0] == MINE and "x/server.c is in it 2 times, and the last counts" in found["bob"][1]
 
 
+def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
+    """Not packed, it ends as a zip does: the student's backup was judged in place of the work."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data):
+        folder.mkdir()
+    zipped(tmp_path / "old.zip", {"server.c": OURS})
+    with tarfile.open(data / "ada.tar", "w") as made:
+        for name, text in (("server.c", MINE), ("old.zip", (tmp_path / "old.zip").read_bytes())):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            made.addfile(info, io.BytesIO(text))
+    (one,) = intake.students(data)[0]
+    assert handed(place, one) == (MINE, "")
+
+
+def test_a_folder_with_one_file_too_many_is_not_looked_at_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, data = tmp_path / "place", tmp_path / "class"
+    place.mkdir()
+    files_in(data / "ada", dict.fromkeys(("a", "b", "server.c"), MINE))
+    files_in(data / "bob", dict.fromkeys(("a", "b", "c", "server.c"), MINE))
+    monkeypatch.setattr(intake, "MOST_MEMBERS", 3)
+    found = {one.name: handed(place, one) for one in intake.students(data)[0]}
+    assert found == {"ada": (MINE, ""), "bob": (b"", "it has more than 3 files")}
+
+
 def test_what_is_no_file_counts_only_where_no_file_is(tmp_path: Path) -> None:
     """Windows makes a folder server.c of server.c.zip; a link shows to where the judge may read and the student not."""
     place, data = tmp_path / "place", tmp_path / "class"
@@ -201,6 +230,14 @@ def test_the_exports_of_canvas_and_moodle(tmp_path: Path) -> None:
         "lea": (b"", "which one counts? There are lea.tgz: server.c, lea.zip: server.c"),
     }  # fmt: skip
     assert left == ["Ada Doe_12345_assignsubmission_onlinetext_", "grades.txt"]
+
+
+def test_a_file_that_is_called_like_another_students_is_its_own_students(tmp_path: Path) -> None:
+    """What Moodle writes stands at the beginning, and a student's name for the file behind it."""
+    mine = "Bob Roe_678_assignsubmission_file_Ada Doe_12345_assignsubmission_file_server.c"
+    files_in(tmp_path, {mine: MINE})
+    (one,) = intake.students(tmp_path)[0]
+    assert (one.name, one.keys) == ("Bob Roe_678", [("moodle", "678"), ("name", "Bob Roe")])
 
 
 def test_names_in_any_bytes(tmp_path: Path) -> None:
@@ -275,6 +312,51 @@ def test_an_archive_that_harms_is_refused_with_a_line(tmp_path: Path) -> None:
     assert all(text.isprintable() for _, text in said.values())
 
 
+def test_a_full_disk_is_no_damaged_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor are too many processes a submission that cannot be read: the grading ends, and can go on."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data):
+        folder.mkdir()
+    zipped(data / "ada.zip", {"server.c": MINE})
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        assert archive.main([str(data / "ada.zip"), str(place), "100", "server.c"]) == 3
+    assert capsys.readouterr().err == f"{errno.ENOSPC}\n"
+    unpacker = write(tmp_path, {"full.py": f"import sys\nprint({errno.ENOSPC}, file=sys.stderr)\nsys.exit(3)\n"})
+    monkeypatch.setattr(intake, "UNPACKER", unpacker / "full.py")
+    with pytest.raises(OSError, match="No space left"):
+        class_table.grade_all(data, tmp_path / "grades.csv", grade([]))
+
+    def no_process(_one: intake.Submission, _folder: Path) -> Grade:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    write(data / "bob", {"server.c": "x"})
+    (data / "ada.zip").unlink()
+    with pytest.raises(OSError, match="temporarily"):
+        class_table.grade_all(data, tmp_path / "grades.csv", replace(grade([]), grade=no_process))
+
+
+def test_not_every_archive_of_hundreds_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may be made to take a minute, and the class waits. Beside the file itself there may be any number."""
+    place, data = tmp_path / "place", tmp_path / "class"
+    for folder in (place, data / "ada", data / "bob", data / "cyd"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(intake, "MOST_ARCHIVES", 2)
+    for name, count in (("ada", 2), ("bob", 3), ("cyd", 3)):
+        for number in range(count):
+            zipped(data / name / f"{number}.zip", {"server.c": MINE})
+    files_in(data / "cyd", {"server.c": OURS})
+    found = {one.name: handed(place, one) for one in intake.students(data)[0]}
+    assert (found["ada"], found["cyd"][0]) == ((MINE, ""), OURS)
+    assert found["bob"] == (b"", "it has more than 2 archives, and none of them is looked into")
+
+
 def grade(count: list[str]) -> Kind:
     """One that costs nothing: it notes the submissions that it was asked for."""
 
@@ -296,8 +378,6 @@ def rows(table: Path) -> dict[str, dict[str, str]]:
 def test_a_line_is_settled_for_the_same_work_judge_and_tests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dataclasses import replace
-
     data, table = tmp_path / "class", tmp_path / "grades.csv"
     for name in ("ada", "bob", "cyd"):
         write(data / name, {"server.c": "x" * 5})
@@ -327,6 +407,26 @@ def test_a_line_is_settled_for_the_same_work_judge_and_tests(
     assert again() == ["ada", "bob", "cyd"], "of a table from before there were hashes"
 
 
+def test_a_line_by_hand_stays_where_all_are_graded_each_time(tmp_path: Path) -> None:
+    """It is looked at all the same, beside those of others; and somebody else's table is not written over."""
+    data, table, asked = tmp_path / "class", tmp_path / "grades.csv", list[str]()
+    for name in ("ada", "bob"):
+        write(data / name, {"server.c": "x" * 5})
+    kind = replace(grade(asked), anew=True)
+    class_table.grade_all(data, table, kind)
+    by_hand = table.read_text().replace("ada,5,20,graded,", "ada,17,20,by hand,")
+    table.write_text(by_hand)
+    asked.clear()
+    class_table.grade_all(data, table, kind)
+    found = rows(table)
+    assert (found["ada"]["score"], found["ada"]["state"]) == ("17", class_table.BY_HAND)
+    assert (found["bob"]["score"], sorted(asked)) == ("5", ["ada", "bob"])
+    table.write_text("student,points\nada,5\n")
+    with pytest.raises(LabError, match="not a table of ours"):
+        class_table.grade_all(data, table, kind)
+    assert table.read_text() == "student,points\nada,5\n"
+
+
 def test_former_points_are_in_the_note_whatever_comes_after(tmp_path: Path) -> None:
     """Of a download that broke off, and of an archive that cannot be read; until there is work again."""
     data, table = tmp_path / "class", tmp_path / "grades.csv"
@@ -350,6 +450,29 @@ def test_former_points_are_in_the_note_whatever_comes_after(tmp_path: Path) -> N
     assert ada() == ("8", class_table.GRADED, "handed in anew; before: 7")
 
 
+def test_a_line_stays_until_there_is_another(tmp_path: Path) -> None:
+    """A run that is ended, or a machine that cannot judge, loses no former points: they are in no other place."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    work = write(data / "ada", {"server.c": "x" * 5}) / "server.c"
+    class_table.grade_all(data, table, grade([]))
+    work.unlink()
+    class_table.grade_all(data, table, grade([]))
+    work.write_text("x" * 7)
+
+    def full(_one: intake.Submission, _folder: Path) -> Grade:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def nowhere(_one: intake.Submission, _folder: Path) -> Grade:
+        return Grade(class_table.NOT_HERE, None, f"lab: {CannotJudge.SAYS}no tracing")
+
+    for how, error in ((full, OSError), (nowhere, CannotJudge)):
+        with pytest.raises(error):
+            class_table.grade_all(data, table, replace(grade([]), grade=how))
+        assert rows(table)["ada"]["note"] == "before: 5"
+    class_table.grade_all(data, table, grade([]))
+    assert (rows(table)["ada"]["score"], rows(table)["ada"]["note"]) == ("7", "handed in anew; before: 5")
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
 def test_a_table_that_a_spreadsheet_has_saved(tmp_path: Path, separator: str, encoding: str) -> None:
@@ -371,6 +494,30 @@ def test_a_table_that_a_spreadsheet_has_saved(tmp_path: Path, separator: str, en
     assert {name: (row["score"], row["state"]) for name, row in found.items()} == {
         "Jürgen": ("4,5", class_table.BY_HAND), "zoé; z": ("5", class_table.GRADED),
     }  # fmt: skip
+
+
+def test_a_student_number_that_a_spreadsheet_has_shortened(tmp_path: Path) -> None:
+    """0042 comes back as 42: it is the same student's line, unless there are two such."""
+    data, table, asked = tmp_path / "class", tmp_path / "grades.csv", list[str]()
+    for name in ("0042", "007", "7"):
+        write(data / name, {"server.c": "x" * 5})
+    class_table.grade_all(data, table, grade(asked))
+    table.write_text(table.read_text().replace("\n0042,5,20,graded,", "\n42,17,20,by hand,"))
+    asked.clear()
+    class_table.grade_all(data, table, grade(asked))
+    assert {name: row["score"] for name, row in rows(table).items()} == {"0042": "17", "007": "5", "7": "5"}
+    assert asked == []
+
+
+def test_the_old_table_is_kept_to_the_byte(tmp_path: Path) -> None:
+    """A spreadsheet has saved it in its own encoding: the names in it are not lost."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    write(data / "Jürgen", {"server.c": "x" * 5})
+    class_table.grade_all(data, table, grade([]))
+    saved = table.read_text("utf-8").replace("\n", "\r\n").encode("cp1252")
+    table.write_bytes(saved)
+    class_table.grade_all(data, table, replace(grade([]), judge="another"))
+    assert (tmp_path / "grades.csv.old1").read_bytes() == saved
 
 
 def test_a_state_of_a_teachers_own_is_not_replaced(tmp_path: Path) -> None:
@@ -411,6 +558,16 @@ def test_what_decides_about_a_grade_is_hashed(tmp_path: Path, monkeypatch: pytes
     assert "tests/conformance/preload.c" in tests and "labs/02-fork/lab.toml" in tests
     text = (labs.TREE / "tests/conformance/tracing.py").read_text("utf-8")
     assert {f"tests/conformance/{name}" for name in re.findall(r'with_name\("(\w+\.c)"\)', text)} <= set(tests)
+
+
+def test_what_is_kept_beside_the_table_cannot_be_written(tmp_path: Path) -> None:
+    """As where another user has graded before: known at once, and no submission's fault."""
+    data, table, asked = tmp_path / "class", tmp_path / "grades.csv", list[str]()
+    write(data / "ada", {"server.c": "x"})
+    kept.folder_of(table).write_text("")
+    with pytest.raises(NotADirectoryError):
+        class_table.grade_all(data, table, grade(asked))
+    assert asked == [] and not table.exists()
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "語", "\U0001f98a"])
@@ -455,6 +612,20 @@ def test_one_bad_submission_does_not_end_the_class(
     class_table.grade_all(data, table, grade(asked), jobs=3)
     assert asked == ["+x"], "the others are settled, whatever their names"
     assert len(rows(table)) == len(found)
+
+
+def test_names_without_an_end_spoil_no_table(tmp_path: Path) -> None:
+    """They would be in a reason or a note, and Python reads no CSV with such a cell: nobody could be graded again."""
+    data, table = tmp_path / "class", tmp_path / "grades.csv"
+    files_in(data / "ada", {f"{n}{'x' * 240}.zip": b"" for n in range(600)} | {"server.c": MINE})
+    zipped(data / "bob.zip", {f"{n}{'y' * 60000}/server.c": b"%d" % n for n in range(3)})
+    zipped(data / "cyd.zip", {f"/{chr(1) * 60000}": b""})
+    for _ in range(2):
+        class_table.grade_all(data, table, grade([]))
+        found = rows(table)
+        assert {name: row["score"] for name, row in found.items()} == {"ada": "4", "bob": "", "cyd": ""}
+        assert max(len(text) for row in found.values() for text in row.values()) < 3000
+        assert "is not looked into" in found["ada"]["note"] and "60010 characters" in found["bob"]["failed"]
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from quest.ground.errors import InputError
-from quest.labs import answers, class_table, cli, commands, measured, student_report
-from quest.labs.data import Measurement
+from quest.labs import answers, class_table, cli, commands, measured, self_check, student_report
+from quest.labs.data import Measurement, fingerprints, reference_fingerprints
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
 
@@ -91,9 +91,19 @@ def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> N
     sealed.write_text(sealed.read_text("utf-8").replace("2020-", "2099-"), "utf-8")
     status, said, _ = lab(work, "check", f"CH={SLUG}")
     assert status == 1 and "AGAIN=1" in said
+    assert "which is yet to come: the clock was wrong" in said, "else nobody knows why it is asked for again"
     shutil.copy(REFERENCE / DATA, work / SLUG)
     status, _, wrong = lab(work, "grade", f"CH={SLUG}", f"DIR={work / SLUG}")
     assert status == 2 and "is older than the prediction" in wrong
+
+
+def test_a_measurement_that_was_stopped_replaces_none_that_is_whole(work: Path) -> None:
+    own, mine = work / "build/results" / DATA, work / SLUG / DATA
+    whole = own.read_bytes()
+    for measured_now in (whole, whole[: whole.rindex(b"\n", 0, -1) + 1]):
+        own.write_bytes(measured_now)
+        assert lab(work, "check", f"CH={SLUG}")[0] == 1
+        assert mine.read_bytes() == whole
 
 
 @pytest.mark.slow
@@ -272,6 +282,31 @@ def test_how_near_a_conclusion_has_to_be(
     assert right or question is CAUSE or f"{ratio:.3g}" in why
 
 
+def test_data_in_another_order_are_the_same_data(tmp_path: Path) -> None:
+    """Rounds with other numbers are no other measurement."""
+    text = re.sub(r'"(round|order)":\d+', r'"\1":99', (REFERENCE / DATA).read_text("utf-8"))
+    (tmp_path / DATA).write_text(text, "utf-8")
+    assert fingerprints(ASKED, tmp_path / DATA) == reference_fingerprints(ASKED) != frozenset()
+
+
+def test_nobody_is_the_reference_run() -> None:
+    """A submission of that name hides no data that are those of the reference run."""
+    name, ours = "the reference run", reference_fingerprints(ASKED)
+    said = [f"{len(ours)} of {len(ours)} repetitions are those of the reference run"]
+    assert self_check.shared_with(ASKED, ours, {name: frozenset()}, "ada") == said
+    assert self_check.shared_with(ASKED, ours, {name: ours}, name) == said
+
+
+def test_a_line_by_hand_gets_no_note(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of data that are another's; the other's line says so."""
+    judged = self_check._Class(ASKED)
+    judged.fingerprints = dict.fromkeys(("ada", "bob"), frozenset(("x",)))
+    rows = {"ada": class_table.Row("ada", state=class_table.BY_HAND, note="mine"), "bob": class_table.Row("bob")}
+    judged.finish(rows)
+    assert rows["ada"].note == "mine" and "are those of ada" in rows["bob"].note
+    assert "ada: 1 of 1 repetitions are those of bob" in capsys.readouterr().out
+
+
 def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
     whole = {"growth": "flat", "linking": 1.0, "why": "w", "cause-linking": "x",
              "cause-growth": "only the parent is copied"}  # fmt: skip
@@ -311,6 +346,32 @@ def test_what_is_no_number_to_count_with(number: object) -> None:
     marks = {mark.id: mark for mark in answers.marks(ASKED, {}, concluded, data)}
     assert (marks["growth"].points, marks["linking"].points) == (3, 0)
     assert marks["linking"].why.startswith("linking: a number above 0")
+
+
+@pytest.mark.parametrize("number", [0, 10**400], ids=["zero", "long"])
+def test_data_that_cannot_be_counted_with_are_one_line(tmp_path: Path, number: int) -> None:
+    one = measured.load("measuring")
+    answered = {"direction": "up", "factor": 3.0}
+    lines = [f"{q.id} = {json.dumps(answered.get(q.kind, q.choices[:1]))}" for q in one.questions]
+    given = "\n".join([*lines, 'why = "w"', ""])
+    seen = {name: {"median": 1, "p99": p99} for name, p99 in (("closed", 1), ("open", number))}
+    runs = {name: {"requests": 1, "total": each, "total_from_intended": each} for name, each in seen.items()}
+    texts = {
+        "answers.toml": f"[prediction]\n{given}[conclusion]\n{given}",
+        "sealed.json": json.dumps({"at": "2020", "prediction": {}}),
+        "runs.json": json.dumps({"started": "2021", "runs": runs}),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    status, _, wrong = lab(tmp_path, "grade", f"CH={one.slug}", f"DIR={tmp_path}")
+    assert status == 2 and "runs.json: " in wrong and "\n" not in wrong
+
+
+def test_answers_have_an_end(tmp_path: Path) -> None:
+    """A short file of keys with many dots would take all memory, for the whole class."""
+    (tmp_path / "answers.toml").write_text("#\n" * 9000, "utf-8")
+    with pytest.raises(LabError, match="answers.toml has 18000 bytes; 16384 are the most"):
+        self_check.Judged.from_folder(ASKED, tmp_path)
 
 
 def test_a_template_has_a_place_for_each_answer() -> None:

@@ -5,20 +5,25 @@ line of a table. Before, our own solution lost points there, or all.
 import dataclasses
 import os
 import resource
+import signal
+import socket
 import subprocess
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from quest.labs import judge, lack, plugin
+from quest.labs import cell, judge, lack, plugin
 from quest.labs import lab as labs
 from quest.labs.errors import CannotJudge
 from quest.labs.judge import Grading, How, Result
 from quest.labs.lab import Limits, Test
+from quest.labs.place import claim
 from quest.labs.protocol import Ending
 from quest.labs.report import Outcome
+from quest.labs.sandbox import Sandbox
 from quest.labs.settings import Toolchain
 from tests.conformance import tracing
 from tests.conformance.process import Patience
@@ -199,6 +204,46 @@ def test_nobody_loses_points_where_our_own_server_does(tmp_path: Path) -> None:
         graded(Box(tmp_path / "2"), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
 
 
+def test_where_no_user_is_spare_nothing_runs_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any user of the machine can take the hundred names by which gradings know that an id is in use."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(cell, "SPARE_USERS", range(64999, 65000))
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind("\0lab-user-64999")
+        with pytest.raises(CannotJudge, match="all user ids from 64999 to 64999 are in use"):
+            cell.confinement(Limits(), tmp_path, "none is tried")
+
+
+def test_a_compiler_is_found_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As every program finds it that is started without PATH."""
+    box: Any = Sandbox.__new__(Sandbox)
+    box.root, box.lab, box.calls = tmp_path, labs.load("02-fork"), None
+    box.confinement = cell.Confinement(Limits(), None, 10000, "none is tried")
+    monkeypatch.delenv("PATH")
+    assert box._compile(["true"]) == ""
+
+
+def test_a_folder_that_cannot_be_marked_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk: without its mark nobody would know that it may be removed."""
+
+    def full(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "touch", full)
+    with pytest.raises(OSError, match="No space"):
+        claim()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_why_a_place_cannot_judge_is_one_line(tmp_path: Path) -> None:
+    """A test says what it has heard, below; the last line of that is no reason for the line of a class."""
+    ours = {"crowd": [failed("crowd", f"{WRONG}\n> GET / HTTP/1.1\n< nothing")]}
+    with pytest.raises(CannotJudge) as error:
+        graded(Box(tmp_path), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
+    assert str(error.value) == f"{CannotJudge.SAYS}our own server fails crowd here, too: {WRONG}"
+
+
 def test_in_a_grade_every_failure_is_doubtful_and_in_a_check_the_first(tmp_path: Path) -> None:
     """Unless our own server has passed that test here already, and nothing speaks for the place."""
     wrong = {name: [failed(name, WRONG)] for name in ("concurrency", "crowd", "serves")}
@@ -325,6 +370,13 @@ def test_a_log_says_what_was_tested_and_what_was_seen() -> None:
     assert plugin._for_a_student(item, call) == "Each client\nis served.\n\n404"
     about.__doc__, call.excinfo.value = None, ValueError()
     assert plugin._for_a_student(item, call) == "X"
+
+
+def test_a_server_may_end_by_any_signal() -> None:
+    """08-sigio has real-time signals, and who forgets to block them is ended by one: no error of the judge."""
+    for number, name in ((11, "SIGSEGV"), (signal.SIGRTMIN + 1, "SIGRTMIN+1"), (signal.SIGRTMAX, "SIGRTMAX")):
+        server: Any = SimpleNamespace(stopped=None, wait=lambda _, status=-number: status)
+        assert plugin._end(server) == f"was ended by signal {number:d} ({name})"
 
 
 def test_the_sums_of_a_verdict() -> None:
