@@ -74,7 +74,6 @@ class Handler(local.Handler):
             raise local.Refused(HTTPStatus.NOT_FOUND, "there is no such demo")
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
         self.send_header("Access-Control-Allow-Origin", self.server.origin)
         self.end_headers()

@@ -149,6 +149,11 @@ def test_head_says_what_get_says(reading: tuple[int, Path], place: str) -> None:
     assert got[1].endswith(b"\r\n\r\n") and not got[0].endswith(b"\r\n\r\n")
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_browser_keeps_nothing_that_may_be_made_anew(reading: tuple[int, Path], place: str) -> None:
+    assert b"\r\nCache-Control: no-store\r\n" in answer(reading[0], f"GET {place} HTTP/1.0\r\nHost: localhost\r\n\r\n")
+
+
 def test_a_connection_that_gets_no_thread_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "CONNECTIONS", 2)
     start, refused = threading.Thread.start, [RuntimeError("can't start new thread")] * 3
