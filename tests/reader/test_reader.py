@@ -19,7 +19,7 @@ import pytest
 from quest.__main__ import main
 from quest.command.goals import GOALS
 from quest.ground.files import changed_ns
-from quest.learn import local, read, state
+from quest.learn import local, read, run, state
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -439,6 +439,34 @@ def test_the_port_is_taken_when_it_is_listened_on(tmp_path: Path, monkeypatch: p
     assert read.serve_book(given) == 0
     taken.close()
     assert listening and listening[0] != port
+
+
+@pytest.mark.parametrize("more", [{}, {"ARGS": "-v"}], ids=str)
+def test_the_port_of_a_server_is_taken_when_all_is_made(
+    more: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with two terminals: while its pages are written, the other one's server takes the port."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    taken.close()
+    became: list[list[str]] = []
+
+    def made(*_: object) -> Path:
+        nonlocal taken
+        taken = socket.create_server(("127.0.0.1", port))
+        return tmp_path
+
+    def become(command: list[str]) -> int:
+        became.append(command)
+        return 0
+
+    monkeypatch.setattr(run, "built", lambda *_: Path("/bin/true"))
+    monkeypatch.setattr(run, "build_typed_programs", lambda *_: None)
+    monkeypatch.setattr(run, "site", made)
+    monkeypatch.setattr(run, "_become", become)
+    assert run.run({"CH": "01-iterative", "PORT": str(port), "WORK": str(tmp_path), **more}) == 0
+    taken.close()
+    assert int(became[0][became[0].index("-p") + 1]) > port
 
 
 def test_a_file_that_has_just_gone_has_no_date(tmp_path: Path) -> None:
