@@ -171,6 +171,8 @@ def run(settings: dict[str, str]) -> int:
         settled = ["-a", where] if "ADDR" in settings else []
         settled += ["-p", str(free_port(wanted, where))] if "PORT" in settings else []
         return _become([str(program), *settled, *with_a_folder(program, words, root)])  # of two -p the last one holds
+    if slug == "02-inetd" and not shutil.which("tcpserver"):
+        raise Wrong("02-inetd needs tcpserver, which listens for it: apt-get install ucspi-tcp")
     client = built(build, "00-client")
     port = free_port(wanted, where)  # last: while all this was made, another may have taken the first
     say_taken(wanted, port)
@@ -180,8 +182,6 @@ def run(settings: dict[str, str]) -> int:
     print(f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n  stop  Ctrl-C\n", flush=True)
     if slug != "02-inetd":
         return _become([str(program), "-v", "-a", where, "-p", str(port), str(root)])
-    if not shutil.which("tcpserver"):
-        raise Wrong("02-inetd needs tcpserver, which listens for it: apt-get install ucspi-tcp")
     return _become(["tcpserver", where, str(port), str(program), "-v", str(root)])
 
 
@@ -199,8 +199,9 @@ def _client(places: Folders, program: Path, wanted: str) -> int:
             status = subprocess.run([str(program), "-v", url], check=False).returncode
         finally:
             process.terminate()
-    state.note_step(places.progress, "run", "00-client")
-    print("\nThe head of the reply is on stderr, because of -v; the body is on stdout.")
+    if status == 0:
+        state.note_step(places.progress, "run", "00-client")
+        print("\nThe head of the reply is on stderr, because of -v; the body is on stdout.")
     return status
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from quest.__main__ import main
 from quest.command.goals import GOALS
+from quest.ground.errors import InputError
 from quest.ground.files import changed_ns
 from quest.learn import local, read, run, state
 
@@ -467,6 +468,19 @@ def test_the_port_of_a_server_is_taken_when_all_is_made(
     assert run.run({"CH": "01-iterative", "PORT": str(port), "WORK": str(tmp_path), **more}) == 0
     taken.close()
     assert int(became[0][became[0].index("-p") + 1]) > port
+
+
+def test_what_did_not_run_is_not_ticked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that needs tcpserver, where there is none; a client that has fetched nothing."""
+    monkeypatch.setattr(run, "built", lambda _, name: Path({"00-client": "/bin/false"}.get(name, "/bin/echo")))
+    monkeypatch.setattr(run, "build_typed_programs", lambda *_: None)
+    monkeypatch.setattr(run, "site", lambda *_: tmp_path)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    given = {"PORT": "0", "WORK": str(tmp_path)}
+    with pytest.raises(InputError, match="02-inetd needs tcpserver"):
+        run.run({"CH": "02-inetd", **given})
+    assert run.run({"CH": "00-client", **given}) == 1
+    assert state.read_progress(tmp_path / "path.json").done == {}
 
 
 def test_a_file_that_has_just_gone_has_no_date(tmp_path: Path) -> None:
