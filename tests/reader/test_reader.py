@@ -340,6 +340,14 @@ def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, wh
     assert f"mv {tmp_path}/path.1.json {tmp_path}/path.json" in out
 
 
+def test_half_of_a_character_in_what_is_kept_stops_nothing(tmp_path: Path) -> None:
+    kept = tmp_path / "path.json"
+    kept.write_text('{"done": {"\\ud800": {"run": "before"}}}', encoding="utf-8")
+    assert state.note_step(kept, "read", "01-iterative")
+    done = state.read_progress(kept).done
+    assert done["\ud800"] == {"run": "before"} and list(done["01-iterative"]) == ["read"]
+
+
 def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     """Requests of a page are threads of one process; make done is another."""
     kept = tmp_path / "path.json"
