@@ -24,6 +24,7 @@
     const title = document.createElement('summary')
     title.textContent = `Your path: ${steps.filter(step => step.mark === 'x').length} of ${steps.length}`
     title.style.cursor = 'pointer'
+    const inside = bar.contains(document.activeElement) // what had the focus is about to go
     bar.replaceChildren(title)
     for (const step of steps) {
       const line = document.createElement('div')
@@ -49,6 +50,7 @@
       bar.append(line)
     }
     if (steps.length && !bar.isConnected) document.body.append(bar)
+    if (inside) title.focus()
   }
 
   // Each stroke and each arrow key draws: what is sent is the drawing that rests.

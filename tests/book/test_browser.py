@@ -565,3 +565,35 @@ def test_a_curve_is_drawn_with_keys_with_numbers_and_as_a_shape(driver: Any) -> 
     assert driver.execute_script(LINES_SHOWN) == [False] * lines
     assert not driver.execute_script(FIGURE_IS_SHOWN)
     assert browser.console_errors(driver) == []
+
+
+# ---- what make read puts into a page -------------------------------------------------------------
+
+LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,"><p>x</p>
+<script>
+const steps = [{ kind: "predict", command: "make read", mark: " ", stage: "" }];
+let gone = false;
+window.fetch = async (place) => {
+  if (gone) throw new TypeError("Failed to fetch");
+  if (/^.(done|guess)./.test(place)) steps[0].mark = "x";
+  return { ok: true, json: async () => place === "/version" ? 0 : { steps, guesses: {}, chapters: {} } };
+};
+</script><script src="live.js"></script>"""
+PATH_OF_PAGE = "return document.querySelector('details')?.textContent ?? ''"
+TICK = "document.querySelector('details').open = true; document.querySelector('details button').focus();"
+
+
+@pytest.fixture
+def live(driver: Any, tmp_path: Path) -> Any:
+    """A page with its path, and a server that keeps what is ticked."""
+    (tmp_path / "live.js").write_bytes((ROOT / "quest/learn/live.js").read_bytes())
+    (tmp_path / "09-epoll.html").write_text(LIVE_PAGE, encoding="utf-8")
+    driver.get((tmp_path / "09-epoll.html").as_uri())
+    assert browser.wait_until(lambda: "☐" in driver.execute_script(PATH_OF_PAGE))
+    return driver
+
+
+def test_who_ticks_by_keyboard_stays_in_the_path(live: Any) -> None:
+    live.execute_script(TICK + "document.activeElement.click();")
+    assert browser.wait_until(lambda: "☑" in live.execute_script(PATH_OF_PAGE))
+    assert live.execute_script("return document.activeElement.tagName") == "SUMMARY"
