@@ -32,9 +32,10 @@
         const button = document.createElement('button')
         button.textContent = saying[step.kind]
         button.onclick = async () => {
-          const { ok } = await fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
+          const asked = fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
+          const { ok } = await asked.catch(() => ({ ok: false })) // make read has ended
           if (ok) await show()
-          else button.textContent = 'It could not be kept: the terminal of make read says why'
+          else button.textContent = 'It could not be kept: look at the terminal of make read'
         }
         line.append('☐ ', button)
       } else {
@@ -72,7 +73,8 @@
     } catch { /* the server is not there: it will be, or the reader is done */ }
     setTimeout(look, 1000)
   }
-  show()
+  const refresh = () => show().catch(() => { /* make read has ended */ })
+  refresh()
   look()
-  addEventListener('focus', show)
+  addEventListener('focus', refresh)
 })()

@@ -597,3 +597,9 @@ def test_who_ticks_by_keyboard_stays_in_the_path(live: Any) -> None:
     live.execute_script(TICK + "document.activeElement.click();")
     assert browser.wait_until(lambda: "☑" in live.execute_script(PATH_OF_PAGE))
     assert live.execute_script("return document.activeElement.tagName") == "SUMMARY"
+
+
+def test_a_tick_that_nobody_takes_is_said(live: Any) -> None:
+    live.execute_script("gone = true;" + TICK + "document.activeElement.click();")
+    assert browser.wait_until(lambda: "It could not be kept" in live.execute_script(PATH_OF_PAGE))
+    assert browser.console_errors(live) == []
