@@ -61,7 +61,7 @@
     clearTimeout(resting[number])
     resting[number] = setTimeout(() => fetch(`/guess/${slug}/${number}`, {
       method: 'POST', headers: { 'X-Reader': '1' }, body: JSON.stringify({ y, shown }),
-    }).catch(() => { /* it is kept in the browser */ }), 500)
+    }).then(() => shown && show()).catch(() => { /* it is kept in the browser */ }), 500)
   })
 
   let version

@@ -603,3 +603,8 @@ def test_a_tick_that_nobody_takes_is_said(live: Any) -> None:
     live.execute_script("gone = true;" + TICK + "document.activeElement.click();")
     assert browser.wait_until(lambda: "It could not be kept" in live.execute_script(PATH_OF_PAGE))
     assert browser.console_errors(live) == []
+
+
+def test_a_drawing_that_is_shown_is_ticked_at_once(live: Any) -> None:
+    live.execute_script("document.dispatchEvent(new CustomEvent('drawn', {detail: {number: 0, y: [1], shown: 1}}));")
+    assert browser.wait_until(lambda: "☑" in live.execute_script(PATH_OF_PAGE), 5)
