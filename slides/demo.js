@@ -8,7 +8,8 @@ const Demos = (() => {
   const given = new URLSearchParams(location.search);
   const paper = given.get("view") === "print" || given.has("print-pdf");
   // The windows of the speaker view are the same page: the demo runs in the room alone.
-  const [port, token] = given.has("receiver") ? [] : (given.get("stage") || "").split(".");
+  // The address may be somebody else's link: what is no port would name another machine ("x@3221225985").
+  const [, port, token] = (!given.has("receiver") && /^(\d{1,5})\.([\w-]+)$/.exec(given.get("stage"))) || [];
   const PATIENCE = 10000;
   // Of theme.css, for the deck may be dark.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -35,7 +36,7 @@ const Demos = (() => {
     start() {
       this.stop();
       this.rows = [];
-      if (!port) return this.replay("Recorded");
+      if (!(port < 65536)) return this.replay("Recorded"); // none was given, too
       const query = new URLSearchParams({ demo: this.slide.dataset.demo, token });
       this.source = new EventSource(`http://127.0.0.1:${port}/demo?${query}`);
       this.wait();

@@ -444,6 +444,38 @@ def test_who_looks_at_all_slides_at_once_starts_no_demo(driver: Any) -> None:
     assert driver.execute_script(OVERVIEW) == [["demo-silent"], [], ["demo-race"]]
 
 
+DEMO_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
+<section data-demo="race"><div class="demo"><p class="y"></p></div><div class="plot"></div>
+<p class="said"></p><p class="recorded"></p>
+<script class="recording" type="application/json">{"date":"2026-01-01","system":"Linux","cores":1}</script></section>
+<script>
+const asked = [], slide = document.querySelector("section");
+window.EventSource = class { constructor(url) { asked.push(url); } close() {} };
+const on = (event, act) => event === "ready" && setTimeout(act);
+const Reveal = { on, isOverview: () => false, getCurrentSlide: () => slide };
+</script><script src="demo.js"></script>"""
+
+
+def demo_at(driver: Any, folder: Path, query: str) -> list[str]:
+    """A slide with a demo, at this address; where it asks for events."""
+    (folder / "demo.js").write_bytes((ROOT / "slides/demo.js").read_bytes())
+    (folder / "deck.html").write_text(DEMO_PAGE, encoding="utf-8")
+    driver.get((folder / "deck.html").as_uri() + query)
+    assert browser.wait_until(lambda: driver.execute_script("return Demos.size;"))
+    return list(driver.execute_script("return asked;"))
+
+
+@pytest.mark.parametrize("stage", ["", "x@3221225985/.t", "80@[2001:db8::1]/.t", "8000", "8.t/..", "99999.t", "-1.t"])
+def test_a_link_names_no_other_machine_for_the_demos(driver: Any, tmp_path: Path, stage: str) -> None:
+    assert demo_at(driver, tmp_path, f"?stage={stage}") == []
+    assert driver.execute_script("return slide.querySelector('.recorded').textContent;") == "Recorded: no recording"
+    assert browser.console_errors(driver) == []
+
+
+def test_the_address_of_the_show_names_its_control(driver: Any, tmp_path: Path) -> None:
+    assert demo_at(driver, tmp_path, "?stage=8000.to-k_n") == ["http://127.0.0.1:8000/demo?demo=race&token=to-k_n"]
+
+
 PRESS_F5 = {"type": "keyDown", "key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
 
 
@@ -569,8 +601,8 @@ def test_a_curve_is_drawn_with_keys_with_numbers_and_as_a_shape(driver: Any) -> 
 
 # ---- what make read puts into a page -------------------------------------------------------------
 
-LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,"><p>x</p>
-<script>
+LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
+<p>x</p><script>
 const steps = [{ kind: "predict", command: "make read", mark: " ", stage: "" }];
 let gone = false;
 window.fetch = async (place) => {
