@@ -76,13 +76,13 @@ const Demos = (() => {
       for (const event of rest) {
         this.timers.push(setTimeout(() => event.end || this.show(event), (event.at - from) * 1000));
       }
-      this.tell("");
+      this.tell();
     }
 
     all() {
       for (const event of this.events) if (!event.end) this.show(event);
       this.label = `Recorded ${this.recorded.date}`;
-      this.tell("");
+      this.tell();
     }
 
     show(event) {
@@ -123,12 +123,13 @@ const Demos = (() => {
     }
 
     draw() {
-      const shown = this.lines.map((line, index) => {
-        const y = this.last[line];
-        const value = y === undefined ? "" : y === null ? "no answer" : number(y);
-        return `<b style="color:var(--series-${index + 1})">${line}</b> ${value}`;
+      const words = this.lines.flatMap((line, index) => {
+        const y = this.last[line], name = Object.assign(document.createElement("b"), { textContent: line });
+        name.style.color = `var(--series-${index + 1})`;
+        return [name, ` ${y === undefined ? "" : y === null ? "no answer" : number(y)} \u00a0 `];
       });
-      this.tell(`${shown.join(" &nbsp; ")} &nbsp; <i>${this.note}</i>`);
+      this.said.replaceChildren(...words, Object.assign(document.createElement("i"), { textContent: this.note }));
+      this.tell();
       this.slide.querySelector(".demo .y").textContent = this.about.y;
       if (typeof Dygraph === "undefined" || !this.rows.length) return;
       const sweep = this.about.x === "silent";
@@ -180,8 +181,7 @@ const Demos = (() => {
       if (this.about) this.draw();
     }
 
-    tell(text) {
-      if (text) this.said.innerHTML = text;
+    tell() {
       this.slide.querySelector(".recorded").textContent = this.label || "";
     }
   }

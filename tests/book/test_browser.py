@@ -476,6 +476,19 @@ def test_the_address_of_the_show_names_its_control(driver: Any, tmp_path: Path) 
     assert demo_at(driver, tmp_path, "?stage=8000.to-k_n") == ["http://127.0.0.1:8000/demo?demo=race&token=to-k_n"]
 
 
+EVENTS = """
+const demo = Demos.get(slide), line = "<img src=x>";
+demo.take({ begin: "race", lines: [line, "b"], x: "seconds", y: "y", top: 1, until: 9, ticks: [] });
+for (const event of [{ line, x: 1, y: 2 }, { line: "b", x: 1, y: null }, { note: "<hr>" }]) demo.take(event);
+return [demo.said.textContent.replace(/\\s+/g, " "), demo.said.querySelectorAll("img, hr").length];
+"""
+
+
+def test_what_a_demo_says_is_text(driver: Any, tmp_path: Path) -> None:
+    demo_at(driver, tmp_path, "?stage=8000.t")
+    assert driver.execute_script(EVENTS) == ["<img src=x> 2 b no answer <hr>", 0]
+
+
 PRESS_F5 = {"type": "keyDown", "key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
 
 
