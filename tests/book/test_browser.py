@@ -3,6 +3,7 @@ The deck also through one of our own servers: `make present`.
 """
 
 import contextlib
+import json
 import os
 import re
 import socket
@@ -609,6 +610,35 @@ def test_a_curve_is_drawn_with_keys_with_numbers_and_as_a_shape(driver: Any) -> 
     press(driver, "Draw again")
     assert driver.execute_script(LINES_SHOWN) == [False] * lines
     assert not driver.execute_script(FIGURE_IS_SHOWN)
+    assert browser.console_errors(driver) == []
+
+
+ONE_LINE = {"whose": "reference", "x": [1, 10, 100], "y": [1, 2, 3]}
+TO_DRAW = json.dumps({"lines": [ONE_LINE], "unit": "ms", "yTitle": "time", "xTitle": "n", "measure": "make bench"})
+A_BOX = f"<div class=predict data-draw='{TO_DRAW}'></div>"
+TWO_DRAWINGS = f"""<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
+<button class="theme">x</button>{2 * A_BOX}<script src="book.js"></script>"""
+
+
+def two_drawings(driver: Any, folder: Path, kept: str = "") -> None:
+    """A page with two drawings; what the browser has kept of the first."""
+    (folder / "book.js").write_bytes((ROOT / "chapters/pandoc/book.js").read_bytes())
+    (folder / "page.html").write_text(TWO_DRAWINGS, encoding="utf-8")
+    driver.get((folder / "page.html").as_uri())
+    driver.execute_script("localStorage.clear(); localStorage.setItem('drawn:page.html:0', arguments[0]);", kept)
+    driver.refresh()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["{", "7", '{"y":[1,2,3]}', '{"y":[1,2,3],"shown":"x"}', '{"y":["a",{},null]}', '{"y":[-5,1,1],"shown":-1}'],
+)
+def test_a_drawing_that_was_kept_damaged_is_begun_anew(driver: Any, tmp_path: Path, kept: str) -> None:
+    two_drawings(driver, tmp_path, kept)
+    assert len(driver.find_elements("css selector", ".drawing")) == 2, "the next one is there, too"
+    assert driver.execute_script(LINES_SHOWN) == [False]
+    press(driver, "Show what was measured" if kept.startswith('{"y":[1') else "Show it without a guess")
+    assert driver.execute_script(LINES_SHOWN) == [True]
     assert browser.console_errors(driver) == []
 
 
