@@ -278,7 +278,7 @@ function setUpDrawing(box, number) {
     const input = document.createElement("input");
     Object.assign(input, { type: "number", step: "any", min: 0 });
     input.setAttribute("aria-label", `${data.yTitle} at ${said(x, "")}, in ${data.unit || "numbers"}`);
-    input.addEventListener("change", () => { set(index, input.value === "" ? null : Number(input.value)); keep(); });
+    input.addEventListener("change", () => { set(index, input.valueAsNumber >= 0 ? input.valueAsNumber : null); keep(); });
     row.insertCell().append(input);
     row.insertCell();
     return input;

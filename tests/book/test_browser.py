@@ -642,6 +642,16 @@ def test_a_drawing_that_was_kept_damaged_is_begun_anew(driver: Any, tmp_path: Pa
     assert browser.console_errors(driver) == []
 
 
+def test_less_than_nothing_is_no_guess(driver: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    two_drawings(driver, tmp_path)
+    driver.execute_script("document.querySelector('.drawing details').open = true")
+    driver.find_element("css selector", ".drawing input").send_keys("-5", Keys.TAB)
+    press(driver, "Show it without a guess")
+    assert "as good as it gets" not in told(driver)
+
+
 # ---- what make read puts into a page -------------------------------------------------------------
 
 LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
