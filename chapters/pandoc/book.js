@@ -357,7 +357,7 @@ function setUpDrawing(box, number) {
   svg.addEventListener("pointercancel", () => { before = null; });
   svg.addEventListener("keydown", (event) => {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 0.02], ArrowDown: [0, -0.02] }[event.key];
-    if (!moves || kept.shown) return;
+    if (!moves || kept.shown || event.altKey || event.ctrlKey || event.metaKey) return; // the browser's: Alt and left leads back
     event.preventDefault();
     place = Math.min(xs.length - 1, Math.max(0, place + moves[0]));
     if (moves[1]) {

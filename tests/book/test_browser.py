@@ -652,6 +652,19 @@ def test_less_than_nothing_is_no_guess(driver: Any, tmp_path: Path) -> None:
     assert "as good as it gets" not in told(driver)
 
 
+PRESS_LEFT = """
+const event = new KeyboardEvent("keydown", { key: "ArrowLeft", cancelable: true, [arguments[0]]: true });
+document.querySelector(".drawing svg").dispatchEvent(event);
+return event.defaultPrevented;
+"""
+
+
+def test_keys_of_the_browser_stay_its_own_in_a_drawing(driver: Any, tmp_path: Path) -> None:
+    two_drawings(driver, tmp_path)
+    pressed = {held: driver.execute_script(PRESS_LEFT, held) for held in ("bubbles", "altKey", "ctrlKey", "metaKey")}
+    assert pressed == {"bubbles": True, "altKey": False, "ctrlKey": False, "metaKey": False}
+
+
 # ---- what make read puts into a page -------------------------------------------------------------
 
 LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
