@@ -669,7 +669,7 @@ class Player {
   writeAddress() {
     if (this.slide) return;
     const place = this.moment ? this.moment.index + 1 : "c" + this.call;
-    history.replaceState(null, "", `#${this.name}/${place}`);
+    try { history.replaceState(null, "", `#${this.name}/${place}`); } catch { /* more often than a browser allows: a key is held */ }
   }
   readAddress() {
     const [name, place] = decodeURIComponent(location.hash.slice(1)).split("/");

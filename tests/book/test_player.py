@@ -313,6 +313,18 @@ def test_the_address_keeps_the_place(show: Show) -> None:
     assert driver.current_url.endswith("#02-fork/3")
 
 
+def test_a_key_that_is_held_goes_on_where_the_address_may_not_change(show: Show) -> None:
+    """Safari and Firefox throw after some hundred changes of the address in some seconds."""
+    driver = show("player-02-fork")
+    moved = driver.execute_script("""
+      history.replaceState = () => { throw new DOMException("too often", "SecurityError"); };
+      const event = new KeyboardEvent("keydown", { key: "Home", bubbles: true, cancelable: true });
+      questPlayers[0].lanes.dispatchEvent(event);
+      return [event.defaultPrevented, questPlayers[0].t === questPlayers[0].now.stops[0].t];""")
+    assert moved == [True, True]
+    assert browser.console_errors(driver) == []
+
+
 def test_two_servers_stand_on_one_scale_with_one_now(show: Show) -> None:
     from selenium.webdriver.common.keys import Keys
 
