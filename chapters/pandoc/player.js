@@ -672,7 +672,9 @@ class Player {
     try { history.replaceState(null, "", `#${this.name}/${place}`); } catch { /* more often than a browser allows: a key is held */ }
   }
   readAddress() {
-    const [name, place] = decodeURIComponent(location.hash.slice(1)).split("/");
+    let words = location.hash.slice(1);
+    try { words = decodeURIComponent(words); } catch { /* a % that encodes nothing: an address of somebody else */ }
+    const [name, place] = words.split("/");
     if (name !== this.name || !place) return;
     const stop = place[0] === "c" ? this.now.stops.find((one) => one.call === Number(place.slice(1))) : this.now.moments[Number(place) - 1];
     if (stop) { this.go(stop, { silent: true }); this.root.scrollIntoView({ block: "nearest" }); }

@@ -313,6 +313,13 @@ def test_the_address_keeps_the_place(show: Show) -> None:
     assert driver.current_url.endswith("#02-fork/3")
 
 
+def test_an_address_that_means_nothing_here_stops_no_player(show: Show) -> None:
+    driver = show("player-02-fork", mark="#100%")
+    players = driver.execute_script("return [questPlayers.length, document.querySelectorAll('.player').length];")
+    assert players[0] == players[1] > 0
+    assert browser.console_errors(driver) == []
+
+
 def test_a_key_that_is_held_goes_on_where_the_address_may_not_change(show: Show) -> None:
     """Safari and Firefox throw after some hundred changes of the address in some seconds."""
     driver = show("player-02-fork")
