@@ -351,6 +351,10 @@ def test_two_servers_stand_on_one_scale_with_one_now(show: Show) -> None:
     assert driver.execute_script(active) == [True, False]
     press(driver, "x")
     assert driver.execute_script(active) == [False, True]
+    ends = """
+      const two = document.querySelector(".player.two"), player = questPlayers.find((one) => one.root === two);
+      return [Number(two.querySelector(".lanes").getAttribute("aria-valuemax")), player.sides[1].stops.length - 1];"""
+    assert len(set(driver.execute_script(ends))) == 1, "the slider ends with this side's stops"
     press(driver, Keys.SHIFT, Keys.ARROW_RIGHT)
     assert driver.execute_script("return document.querySelectorAll('.two .over .now').length") == 1
     assert [each.text for each in driver.find_elements("css selector", ".two .server")] == list(servers)
