@@ -151,6 +151,7 @@ def present_deck(given: Given) -> int:
 
 def rehearse_all(given: Given) -> int:
     """0 if all of it will work on stage."""
+    scene.heed_signals()
     return 0 if rehearse(_build(given)) else 1
 
 
@@ -172,4 +173,5 @@ def _each(given: Given, act: Callable[[Demo, Path], bool]) -> int:
         listed = "; ".join(f"{one.number} {one.title}" for one in known)
         raise InputError(f"N={unknown}: there is no such demo; {listed}")
     chosen = [one for one in known if str(one.number) in numbers or not numbers]
+    scene.heed_signals()
     return 1 if [one for one in chosen if not act(one, _build(given))] else 0

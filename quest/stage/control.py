@@ -23,7 +23,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from quest.ground.entry import os_error_text
 from quest.ground.files import changed_ns, write_whole
-from quest.ground.processes import end_with_parent
 from quest.learn import local
 from quest.learn.run import free_port
 from quest.learn.words import Wrong
@@ -146,7 +145,7 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
     if not deck.is_file():
         print(f"present: {deck} is not there (make slides)", file=sys.stderr)
         return 1
-    end_with_parent()  # when make is killed, so is the show; on a system without prctl(2) Ctrl-C has to do
+    scene.heed_signals()
     with tempfile.TemporaryDirectory(prefix="quest-show-") as folder:
         stand = Stand(deck, Path(folder))
         with scene.Scene(build, Path(folder)) as serving:

@@ -414,6 +414,47 @@ raise SystemExit(present(Path({str(BUILD)!r}), Path({str(deck)!r}), "0", False))
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+#: A demo, and a show, in the middle of starting something: a folder of theirs is there.
+UNDER_WAY = """import signal, sys, tempfile, time
+from pathlib import Path
+from quest.ground.entry import run_to_status
+from quest.stage import cli, control, scene
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup make test
+    signal.signal(number, signal.SIG_DFL)
+
+def waits(on):
+    print("here", flush=True)
+    time.sleep(60)
+
+def played(_demo, build, docroot, _report, _stop):
+    with scene.Scene(build, docroot) as on:
+        on.disks.append(Path(tempfile.mkdtemp(prefix="quest-disk-")))
+        waits(on)
+
+cli.play, scene.Scene.serve = played, lambda on, *_: waits(on)
+goals = {"demo": lambda: cli.demo({"N": "1"}), "rehearse": lambda: cli.rehearse_all({}),
+         "present": lambda: control.present(Path("build"), Path(sys.argv[2]), "0", False)}
+raise SystemExit(run_to_status(goals[sys.argv[1]]))"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("goal", ["demo", "rehearse", "present"])
+def test_what_is_stopped_in_the_middle_leaves_no_folder(goal: str, number: int, tmp_path: Path) -> None:
+    deck, folder = tmp_path / "deck.html", tmp_path / "tmp"
+    deck.touch()
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", UNDER_WAY, goal, str(deck)], cwd=ROOT, env={**os.environ, "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout and "here" in process.stdout.readline()
+        assert len(list(folder.iterdir())) == 1
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+    assert list(folder.iterdir()) == []
+
+
 # ---- who may start one ---------------------------------------------------------------------------
 
 ORIGIN = "http://127.0.0.1:8000"
