@@ -186,4 +186,7 @@ def _run_show(server: subprocess.Popen[str], control: Control, page: str, stand:
     control.shutdown()
     if control.player:  # what it has mounted is not left
         control.player.join(scene.END_SECONDS)
-    return 0 if status in (0, -signal.SIGTERM) else 1
+    if status in (0, -signal.SIGTERM):
+        return 0
+    print(f"present: 15-slashdot has ended (status {status}), and the show with it", file=sys.stderr)
+    return 1

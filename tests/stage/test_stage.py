@@ -520,3 +520,14 @@ def test_a_demo_ends_when_the_next_begins(show: control.Control) -> None:
     assert rest.rstrip().endswith('{"failed": "the demo was stopped"}')
     assert b"begin" in second.readline()
     second.close()
+
+
+def test_a_server_that_ends_in_the_middle_of_a_show_is_said(
+    show: control.Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deck = tmp_path / "deck.html"
+    deck.touch()
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # they are pytest's
+    with subprocess.Popen(["sh", "-c", "exit 3"], text=True) as server:
+        assert control._run_show(server, show, ORIGIN, control.Stand(deck, tmp_path), False) == 1
+    assert capsys.readouterr().err == "present: 15-slashdot has ended (status 3), and the show with it\n"
