@@ -343,8 +343,9 @@ def test_a_recording_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch
     assert before.read_text(encoding="utf-8") == "the last one\n"
 
 
+@pytest.mark.parametrize("columns", [200, 80])
 def test_the_bars_of_a_demo_have_one_scale(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def replayed(demo: Demo, _build: Path, _docroot: Path, report: Listener, _stop: object) -> bool:
         for event in recorded(demo.name):
@@ -352,11 +353,14 @@ def test_the_bars_of_a_demo_have_one_scale(
         return True
 
     monkeypatch.setattr(cli, "play", replayed)
+    monkeypatch.setenv("COLUMNS", str(columns))
     for name in DEMOS:
         assert cli.play_in_terminal(DEMOS[name], BUILD)
         ys = [point.y or 0.0 for point in points(recorded(name))]
         shown = capsys.readouterr().out.splitlines()
-        bars = [line.count("#") for line in shown if line[:7].strip().replace(".", "").isdigit()]
+        lines = [line for line in shown if line[:7].strip().replace(".", "").isdigit()]
+        assert max(map(len, lines)) <= columns, "none is broken"
+        bars = [line.count("#") for line in lines]
         assert len(bars) == len(ys)
         longest = max(bars)
         for y, bar in zip(ys, bars, strict=True):
