@@ -11,6 +11,7 @@ the demos of `make present`. Whoever writes a page can make a browser send reque
 """
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -200,7 +201,7 @@ class Handler(SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.copyfile(io.BytesIO(body), self.wfile)  # in pieces: each of them has SECONDS
 
     def translate_path(self, path: str) -> str:
         place = super().translate_path(path)
