@@ -182,7 +182,8 @@ def run(settings: dict[str, str]) -> int:
     print(f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n  stop  Ctrl-C\n", flush=True)
     if slug != "02-inetd":
         return _become([str(program), "-v", "-a", where, "-p", str(port), str(root)])
-    return _become(["tcpserver", where, str(port), str(program), "-v", str(root)])
+    words = with_a_folder(program, words, root) if words else ["-v", str(root)]
+    return _become(["tcpserver", where, str(port), str(program), *words])
 
 
 def _client(places: Folders, program: Path, wanted: str) -> int:

@@ -478,6 +478,17 @@ def test_the_port_of_a_server_is_taken_when_all_is_made(
     assert int(became[0][became[0].index("-p") + 1]) > port
 
 
+def test_options_reach_a_server_that_tcpserver_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    became: list[list[str]] = []
+    monkeypatch.setattr(run, "built", lambda *_: Path("/bin/true"))
+    monkeypatch.setattr(run, "build_typed_programs", lambda *_: None)
+    monkeypatch.setattr(run, "site", lambda *_: tmp_path)
+    monkeypatch.setattr(run, "_become", became.append)
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    run.run({"CH": "02-inetd", "PORT": "0", "ARGS": "-t 5", "WORK": str(tmp_path)})
+    assert became[0][3:] == ["/bin/true", "-t", "5", str(tmp_path)]
+
+
 def test_what_did_not_run_is_not_ticked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that needs tcpserver, where there is none; a client that has fetched nothing."""
     monkeypatch.setattr(run, "built", lambda _, name: Path({"00-client": "/bin/false"}.get(name, "/bin/echo")))
