@@ -263,6 +263,19 @@ def test_chapters_are_those_of_the_tree_one_is_in(tmp_path: Path, monkeypatch: p
     assert chapters.experiments()
 
 
+@pytest.mark.parametrize("text", ["[", "profile = 3", "[profile]\nquick = []", "[profile.quick]", "chapters = 3\n{}"])
+def test_an_experiment_that_cannot_be_read_is_left_to_bench(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quest.learn import chapters
+
+    monkeypatch.chdir(tmp_path)
+    chapters.EXPERIMENTS.mkdir(parents=True)
+    whole = 'id = "x"\nquestion = "?"\nkind = "http"\n[profile.quick]\n'
+    (chapters.EXPERIMENTS / "x.toml").write_text(text.format(whole), encoding="utf-8")
+    assert chapters.experiments() == {}
+
+
 def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
     from quest.learn.run import build_typed_programs
 
