@@ -361,6 +361,22 @@ def test_half_of_a_character_in_what_is_kept_stops_nothing(tmp_path: Path) -> No
     assert done["\ud800"] == {"run": "before"} and list(done["01-iterative"]) == ["read"]
 
 
+def test_a_lab_whose_file_is_broken_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what an editor keeps beside it is no second one."""
+    from quest.learn.path import lab_points
+
+    monkeypatch.chdir(tmp_path)
+    lab = tmp_path / "labs/x"
+    lab.mkdir(parents=True)
+    (lab / "lab.toml").write_text("[[test]]\npoints = 3\n", encoding="utf-8")
+    (lab / ".#lab.toml").symlink_to("somebody@here.1")
+    assert lab_points("x", tmp_path) == (0, 3)
+    for text in ("[", "test = 3", "[[test]]\nname = 1", "[[test]]\npoints = 'many'"):
+        (lab / "lab.toml").write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="labs/x: the points of the lab cannot be read"):
+            lab_points("x", tmp_path)
+
+
 def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     """Requests of a page are threads of one process; make done is another."""
     kept = tmp_path / "path.json"
