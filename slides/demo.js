@@ -8,7 +8,8 @@ const Demos = (() => {
   const given = new URLSearchParams(location.search);
   const paper = given.get("view") === "print" || given.has("print-pdf");
   // The windows of the speaker view are the same page: the demo runs in the room alone.
-  const [port, token] = given.has("receiver") ? [] : (given.get("stage") || "").split(".");
+  // The address may be somebody else's link: what is no port would name another machine ("x@3221225985").
+  const [, port, token] = (!given.has("receiver") && /^(\d{1,5})\.([\w-]+)$/.exec(given.get("stage"))) || [];
   const PATIENCE = 10000;
   // Of theme.css, for the deck may be dark.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -35,7 +36,7 @@ const Demos = (() => {
     start() {
       this.stop();
       this.rows = [];
-      if (!port) return this.replay("Recorded");
+      if (!(port < 65536)) return this.replay("Recorded"); // none was given, too
       const query = new URLSearchParams({ demo: this.slide.dataset.demo, token });
       this.source = new EventSource(`http://127.0.0.1:${port}/demo?${query}`);
       this.wait();
@@ -75,13 +76,13 @@ const Demos = (() => {
       for (const event of rest) {
         this.timers.push(setTimeout(() => event.end || this.show(event), (event.at - from) * 1000));
       }
-      this.tell("");
+      this.tell();
     }
 
     all() {
       for (const event of this.events) if (!event.end) this.show(event);
       this.label = `Recorded ${this.recorded.date}`;
-      this.tell("");
+      this.tell();
     }
 
     show(event) {
@@ -122,12 +123,13 @@ const Demos = (() => {
     }
 
     draw() {
-      const shown = this.lines.map((line, index) => {
-        const y = this.last[line];
-        const value = y === undefined ? "" : y === null ? "no answer" : number(y);
-        return `<b style="color:var(--series-${index + 1})">${line}</b> ${value}`;
+      const words = this.lines.flatMap((line, index) => {
+        const y = this.last[line], name = Object.assign(document.createElement("b"), { textContent: line });
+        name.style.color = `var(--series-${index + 1})`;
+        return [name, ` ${y === undefined ? "" : y === null ? "no answer" : number(y)} \u00a0 `];
       });
-      this.tell(`${shown.join(" &nbsp; ")} &nbsp; <i>${this.note}</i>`);
+      this.said.replaceChildren(...words, Object.assign(document.createElement("i"), { textContent: this.note }));
+      this.tell();
       this.slide.querySelector(".demo .y").textContent = this.about.y;
       if (typeof Dygraph === "undefined" || !this.rows.length) return;
       const sweep = this.about.x === "silent";
@@ -179,8 +181,7 @@ const Demos = (() => {
       if (this.about) this.draw();
     }
 
-    tell(text) {
-      if (text) this.said.innerHTML = text;
+    tell() {
       this.slide.querySelector(".recorded").textContent = this.label || "";
     }
   }

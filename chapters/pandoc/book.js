@@ -202,6 +202,10 @@ function besides(data, line, first) {
 
 const SHAPES = { "flat": 0, "slower than in proportion": 0.5, "in proportion": 1, "falling": -0.5 };
 
+// Whether these can be points over `xs`: a browser may keep those of an older edition, or damaged ones.
+const canBeDrawn = (y, xs) => Array.isArray(y) && y.length === xs.length
+  && y.every((each) => each === null || (Number.isFinite(each) && each >= 0));
+
 function setUpDrawing(box, number) {
   const data = JSON.parse(box.dataset.draw);
   const key = `drawn:${location.pathname.split("/").pop()}:${number}`;
@@ -210,7 +214,7 @@ function setUpDrawing(box, number) {
   let kept = nothing();
   try {
     const old = JSON.parse(localStorage.getItem(key));
-    if (old && Array.isArray(old.y) && old.y.length === xs.length) kept = { y: old.y, shown: Number(old.shown) };
+    if (old && canBeDrawn(old.y, xs)) kept = { y: old.y, shown: Math.max(0, Math.trunc(old.shown) || 0) };
   } catch { /* nothing is kept, or nothing can be */ }
   const far = Math.min(...xs) > 0 && Math.max(...xs) / Math.min(...xs) >= 50;
   const across = axis(xs, 0, 0, far);
@@ -274,7 +278,7 @@ function setUpDrawing(box, number) {
     const input = document.createElement("input");
     Object.assign(input, { type: "number", step: "any", min: 0 });
     input.setAttribute("aria-label", `${data.yTitle} at ${said(x, "")}, in ${data.unit || "numbers"}`);
-    input.addEventListener("change", () => { set(index, input.value === "" ? null : Number(input.value)); keep(); });
+    input.addEventListener("change", () => { set(index, input.valueAsNumber >= 0 ? input.valueAsNumber : null); keep(); });
     row.insertCell().append(input);
     row.insertCell();
     return input;
@@ -353,7 +357,7 @@ function setUpDrawing(box, number) {
   svg.addEventListener("pointercancel", () => { before = null; });
   svg.addEventListener("keydown", (event) => {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 0.02], ArrowDown: [0, -0.02] }[event.key];
-    if (!moves || kept.shown) return;
+    if (!moves || kept.shown || event.altKey || event.ctrlKey || event.metaKey) return; // the browser's: Alt and left leads back
     event.preventDefault();
     place = Math.min(xs.length - 1, Math.max(0, place + moves[0]));
     if (moves[1]) {
@@ -369,7 +373,7 @@ function setUpDrawing(box, number) {
   again.addEventListener("click", () => { kept = nothing(); keep(); draw(); });
   document.addEventListener("guessed", (event) => { // at the terminal: quest/learn/live.js knows
     const y = event.detail[number];
-    if (!y || y.length !== xs.length || kept.shown || kept.y.some((each) => each !== null)) return;
+    if (!canBeDrawn(y, xs) || kept.shown || kept.y.some((each) => each !== null)) return;
     kept.y = y;
     draw();
   });

@@ -339,6 +339,7 @@ class Player {
     fill(this.count, [make("span", "wide", "moment "), `${now.momentAt(t) + 1}/${moments.length}`]);
     this.buttons.back.toggleAttribute("disabled", !moments.some((one) => one.t < t));
     this.buttons.next.toggleAttribute("disabled", !moments.some((one) => one.t > t));
+    this.lanes.setAttribute("aria-valuemax", now.stops.length - 1); // each side has its own
     this.lanes.setAttribute("aria-valuenow", Math.max(0, now.stops.findLastIndex((stop) => stop.t <= t)));
     this.lanes.setAttribute("aria-valuetext", this.say.textContent);
   }
@@ -579,7 +580,7 @@ class Player {
     this.lanes.parentElement.after(this.overview, this.strip.element, ...(this.slide ? [] : [row]), below);
     const { lanes } = this;
     lanes.tabIndex = 0;
-    for (const [name, value] of Object.entries({ role: "slider", "aria-label": `Time: ${this.name}`, "aria-valuemin": 0, "aria-valuemax": this.now.stops.length - 1 })) lanes.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ role: "slider", "aria-label": `Time: ${this.name}`, "aria-valuemin": 0 })) lanes.setAttribute(name, value);
     this.say.setAttribute("aria-live", "polite");
   }
   help() {
@@ -669,10 +670,12 @@ class Player {
   writeAddress() {
     if (this.slide) return;
     const place = this.moment ? this.moment.index + 1 : "c" + this.call;
-    history.replaceState(null, "", `#${this.name}/${place}`);
+    try { history.replaceState(null, "", `#${this.name}/${place}`); } catch { /* more often than a browser allows: a key is held */ }
   }
   readAddress() {
-    const [name, place] = decodeURIComponent(location.hash.slice(1)).split("/");
+    let words = location.hash.slice(1);
+    try { words = decodeURIComponent(words); } catch { /* a % that encodes nothing: an address of somebody else */ }
+    const [name, place] = words.split("/");
     if (name !== this.name || !place) return;
     const stop = place[0] === "c" ? this.now.stops.find((one) => one.call === Number(place.slice(1))) : this.now.moments[Number(place) - 1];
     if (stop) { this.go(stop, { silent: true }); this.root.scrollIntoView({ block: "nearest" }); }

@@ -59,10 +59,10 @@ def _experiments_of(_tree: Path) -> dict[str, tuple[Experiment, ...]]:
             if data["kind"] == "trace":
                 continue
             one = Experiment(data["id"], data["question"], float(quick.get("seconds", 30)))
-        except (OSError, KeyError, ValueError):
+            for slug in data.get("chapters", ()):
+                by_chapter.setdefault(slug, []).append(one)
+        except (OSError, KeyError, ValueError, TypeError, AttributeError):
             continue
-        for slug in data.get("chapters", ()):
-            by_chapter.setdefault(slug, []).append(one)
     return {slug: tuple(some) for slug, some in by_chapter.items()}
 
 

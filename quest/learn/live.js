@@ -24,6 +24,7 @@
     const title = document.createElement('summary')
     title.textContent = `Your path: ${steps.filter(step => step.mark === 'x').length} of ${steps.length}`
     title.style.cursor = 'pointer'
+    const inside = bar.contains(document.activeElement) // what had the focus is about to go
     bar.replaceChildren(title)
     for (const step of steps) {
       const line = document.createElement('div')
@@ -31,9 +32,10 @@
         const button = document.createElement('button')
         button.textContent = saying[step.kind]
         button.onclick = async () => {
-          const { ok } = await fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
+          const asked = fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
+          const { ok } = await asked.catch(() => ({ ok: false })) // make read has ended
           if (ok) await show()
-          else button.textContent = 'It could not be kept: the terminal of make read says why'
+          else button.textContent = 'It could not be kept: look at the terminal of make read'
         }
         line.append('☐ ', button)
       } else {
@@ -49,6 +51,7 @@
       bar.append(line)
     }
     if (steps.length && !bar.isConnected) document.body.append(bar)
+    if (inside) title.focus()
   }
 
   // Each stroke and each arrow key draws: what is sent is the drawing that rests.
@@ -58,7 +61,7 @@
     clearTimeout(resting[number])
     resting[number] = setTimeout(() => fetch(`/guess/${slug}/${number}`, {
       method: 'POST', headers: { 'X-Reader': '1' }, body: JSON.stringify({ y, shown }),
-    }).catch(() => { /* it is kept in the browser */ }), 500)
+    }).then(() => shown && show()).catch(() => { /* it is kept in the browser */ }), 500)
   })
 
   let version
@@ -70,7 +73,8 @@
     } catch { /* the server is not there: it will be, or the reader is done */ }
     setTimeout(look, 1000)
   }
-  show()
+  const refresh = () => show().catch(() => { /* make read has ended */ })
+  refresh()
   look()
-  addEventListener('focus', show)
+  addEventListener('focus', refresh)
 })()

@@ -11,6 +11,7 @@ the demos of `make present`. Whoever writes a page can make a browser send reque
 """
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -186,15 +187,21 @@ class Handler(SimpleHTTPRequestHandler):
             print(f"{self.command} {self.path[:80]!a}: {error!a}", file=sys.stderr)
             self.send_error(HTTPStatus.BAD_REQUEST, "this request cannot be answered")
 
+    def end_headers(self) -> None:
+        """Nothing is to be cached: a browser that is told nothing takes a figure, a style or a script that is some days
+        old for good, and shows it with a page that was made anew.
+        """
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
     def send(self, body: bytes, kind: str) -> None:
-        """A whole answer, of this media type; it is not to be cached."""
+        """A whole answer, of this media type."""
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.copyfile(io.BytesIO(body), self.wfile)  # in pieces: each of them has SECONDS
 
     def translate_path(self, path: str) -> str:
         place = super().translate_path(path)

@@ -160,40 +160,38 @@ def run(settings: dict[str, str]) -> int:
     where = settings.get("ADDR", HERE)
     if where != HERE and slug == "00-client":
         raise Wrong(f"ADDR={where}: {slug} listens at no address; leave ADDR= out")
-    port = free_port(wanted, where)
+    free_port(wanted, where)  # what cannot be is said before anything is made
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
     build_typed_programs(build, slug)
-    if words and slug == "00-client":
-        return _become([str(program), *words])
+    if slug == "00-client":
+        return _become([str(program), *words]) if words else _client(places, program, wanted)
+    root = site(build, slug)
     if words and slug != "02-inetd":
         settled = ["-a", where] if "ADDR" in settings else []
-        settled += ["-p", str(port)] if "PORT" in settings else []
-        words = with_a_folder(program, words, site(build, slug))
-        return _become([str(program), *settled, *words])  # of two -p the last one holds
-    if slug == "00-client":
-        return _client(places, program, port)
+        settled += ["-p", str(free_port(wanted, where))] if "PORT" in settings else []
+        return _become([str(program), *settled, *with_a_folder(program, words, root)])  # of two -p the last one holds
+    if slug == "02-inetd" and not shutil.which("tcpserver"):
+        raise Wrong("02-inetd needs tcpserver, which listens for it: apt-get install ucspi-tcp")
+    client = built(build, "00-client")
+    port = free_port(wanted, where)  # last: while all this was made, another may have taken the first
     say_taken(wanted, port)
     state.note_step(places.progress, "run", slug)
     host = reached_at(where)
     url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-    client, root = built(build, "00-client"), site(build, slug)
-    print(
-        f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n  stop  Ctrl-C\n",
-        flush=True,
-    )
+    print(f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n  stop  Ctrl-C\n", flush=True)
     if slug != "02-inetd":
         return _become([str(program), "-v", "-a", where, "-p", str(port), str(root)])
-    if not shutil.which("tcpserver"):
-        raise Wrong("02-inetd needs tcpserver, which listens for it: apt-get install ucspi-tcp")
-    return _become(["tcpserver", where, str(port), str(program), "-v", str(root)])
+    words = with_a_folder(program, words, root) if words else ["-v", str(root)]
+    return _become(["tcpserver", where, str(port), str(program), *words])
 
 
-def _client(places: Folders, program: Path, port: int) -> int:
+def _client(places: Folders, program: Path, wanted: str) -> int:
     """It fetches from something: from a server of ours that is started for it, and ended."""
     root, server = site(places.build, "01-iterative"), built(places.build, "01-iterative")
+    port = str(free_port(wanted))
     url = f"http://127.0.0.1:{port}/hello.txt"
-    command = [str(server), "-p", str(port), str(root)]
+    command = [str(server), "-p", port, str(root)]
     print(f"$ {' '.join(command)} &\n$ {program} -v {url}", flush=True)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -202,8 +200,9 @@ def _client(places: Folders, program: Path, port: int) -> int:
             status = subprocess.run([str(program), "-v", url], check=False).returncode
         finally:
             process.terminate()
-    state.note_step(places.progress, "run", "00-client")
-    print("\nThe head of the reply is on stderr, because of -v; the body is on stdout.")
+    if status == 0:
+        state.note_step(places.progress, "run", "00-client")
+        print("\nThe head of the reply is on stderr, because of -v; the body is on stdout.")
     return status
 
 

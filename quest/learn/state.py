@@ -137,7 +137,7 @@ def unreadable(path: Path) -> list[Path]:
 
 def _write(path: Path, progress: Progress) -> None:
     kept = {"version": VERSION, "done": progress.done, "guesses": progress.guesses}
-    text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(kept, indent=1, allow_nan=False)  # in ASCII: what was kept may hold half of a character
     write_whole(path, text + "\n")
 
 

@@ -19,7 +19,7 @@ from quest.stage.play import play
 
 RECORDINGS = Path("slides/recordings")
 DYGRAPHS = Path("/usr/share/javascript/dygraphs/dygraph.min.js")  # as in slides/module.mk
-WIDTH = 60
+WIDTH, BESIDE = 60, 36  # of a bar, where there is room; of what stands before it, and of the ">"
 
 
 def recording(demo: Demo) -> Path:
@@ -27,11 +27,11 @@ def recording(demo: Demo) -> Path:
     return RECORDINGS / f"{demo.name}.jsonl"
 
 
-def bar(y: float | None, top: float) -> str:
-    """A bar of WIDTH characters for `top`, and one more for what is higher."""
+def bar(y: float | None, top: float, width: int) -> str:
+    """A bar of so many characters for `top`, and one more for what is higher."""
     if not y:
         return "no request was answered"
-    return "#" * WIDTH + ">" if y > top else "#" * max(1, round(WIDTH * y / top))
+    return "#" * width + ">" if y > top else "#" * max(1, round(width * y / top))
 
 
 def play_in_terminal(demo: Demo, build: Path) -> bool:
@@ -39,10 +39,12 @@ def play_in_terminal(demo: Demo, build: Path) -> bool:
     come with their points, and one that is longer ends in ">"; else all come at the end.
     """
     events: list[Event] = []
+    room = shutil.get_terminal_size((WIDTH + BESIDE, 0)).columns - BESIDE  # a bar that is broken shows nothing
+    width = max(4, min(WIDTH, room))
 
     def line(point: Point, top: float) -> str:
         shown = "-" if point.y is None else f"{point.y:g}"
-        return f"{point.x:>7g}  {point.line:12} {shown:>8}  {bar(point.y, top)}"
+        return f"{point.x:>7g}  {point.line:12} {shown:>8}  {bar(point.y, top, width)}"
 
     def report(event: Event) -> None:
         events.append(event)
@@ -59,10 +61,7 @@ def play_in_terminal(demo: Demo, build: Path) -> bool:
     done = play(demo, build, scene.DOCROOT, report, threading.Event())
     if not demo.top:
         scale = seen.top(demo, events) or 1.0
-        print(
-            "\n".join(line(event, scale) for event in events if isinstance(event, Point)),
-            flush=True,
-        )
+        print("\n".join(line(event, scale) for event in events if isinstance(event, Point)), flush=True)
     return done
 
 
@@ -151,6 +150,7 @@ def present_deck(given: Given) -> int:
 
 def rehearse_all(given: Given) -> int:
     """0 if all of it will work on stage."""
+    scene.heed_signals()
     return 0 if rehearse(_build(given)) else 1
 
 
@@ -172,4 +172,5 @@ def _each(given: Given, act: Callable[[Demo, Path], bool]) -> int:
         listed = "; ".join(f"{one.number} {one.title}" for one in known)
         raise InputError(f"N={unknown}: there is no such demo; {listed}")
     chosen = [one for one in known if str(one.number) in numbers or not numbers]
+    scene.heed_signals()
     return 1 if [one for one in chosen if not act(one, _build(given))] else 0

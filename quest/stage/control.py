@@ -23,7 +23,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from quest.ground.entry import os_error_text
 from quest.ground.files import changed_ns, write_whole
-from quest.ground.processes import end_with_parent
 from quest.learn import local
 from quest.learn.run import free_port
 from quest.learn.words import Wrong
@@ -74,7 +73,6 @@ class Handler(local.Handler):
             raise local.Refused(HTTPStatus.NOT_FOUND, "there is no such demo")
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
         self.send_header("Access-Control-Allow-Origin", self.server.origin)
         self.end_headers()
@@ -147,7 +145,7 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
     if not deck.is_file():
         print(f"present: {deck} is not there (make slides)", file=sys.stderr)
         return 1
-    end_with_parent()  # when make is killed, so is the show; on a system without prctl(2) Ctrl-C has to do
+    scene.heed_signals()
     with tempfile.TemporaryDirectory(prefix="quest-show-") as folder:
         stand = Stand(deck, Path(folder))
         with scene.Scene(build, Path(folder)) as serving:
@@ -188,4 +186,7 @@ def _run_show(server: subprocess.Popen[str], control: Control, page: str, stand:
     control.shutdown()
     if control.player:  # what it has mounted is not left
         control.player.join(scene.END_SECONDS)
-    return 0 if status in (0, -signal.SIGTERM) else 1
+    if status in (0, -signal.SIGTERM):
+        return 0
+    print(f"present: 15-slashdot has ended (status {status}), and the show with it", file=sys.stderr)
+    return 1

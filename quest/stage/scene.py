@@ -12,6 +12,7 @@ import re
 import resource
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,8 +22,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from quest.ground.errors import Stopped
 from quest.ground.places import text_of
-from quest.ground.processes import LISTENING
+from quest.ground.processes import LISTENING, STOPPING, end_with_parent
 from quest.learn.run import free_port
 from quest.learn.which.proc import Proc
 from quest.stage.demos import MOST_SECONDS, Act, Demo
@@ -40,6 +42,20 @@ SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s+(\d+)", re.M)
 
 class Failed(Exception):
     """A program of the scene is not there, or has ended."""
+
+
+def heed_signals() -> None:
+    """Ctrl-C, a kill, the end of make or of the terminal raise Stopped, once: what runs is ended undisturbed."""
+    end_with_parent()
+    for number in STOPPING:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves SIGHUP
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, _frame: object) -> None:
+    for again in STOPPING:
+        signal.signal(again, lambda *_: None)  # what is started meanwhile would inherit SIG_IGN
+    raise Stopped(number)
 
 
 def allowed(silent: int) -> int:
@@ -170,7 +186,7 @@ class Scene:
                 self.beside.remove(process)
             _end(process)
 
-    def close(self, *_: object) -> None:
+    def close(self) -> None:
         """Ends all, from any thread, and more than once."""
         self.over.set()
         with self.lock:
@@ -182,7 +198,12 @@ class Scene:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
 
-    __exit__ = close
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.close()
+        except BaseException:  # a signal has come in the middle
+            self.close()
+            raise
 
 
 def _first_line(process: subprocess.Popen[str]) -> str:

@@ -3,6 +3,7 @@ The deck also through one of our own servers: `make present`.
 """
 
 import contextlib
+import json
 import os
 import re
 import socket
@@ -444,6 +445,51 @@ def test_who_looks_at_all_slides_at_once_starts_no_demo(driver: Any) -> None:
     assert driver.execute_script(OVERVIEW) == [["demo-silent"], [], ["demo-race"]]
 
 
+DEMO_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
+<section data-demo="race"><div class="demo"><p class="y"></p></div><div class="plot"></div>
+<p class="said"></p><p class="recorded"></p>
+<script class="recording" type="application/json">{"date":"2026-01-01","system":"Linux","cores":1}</script></section>
+<script>
+const asked = [], slide = document.querySelector("section");
+window.EventSource = class { constructor(url) { asked.push(url); } close() {} };
+const on = (event, act) => event === "ready" && setTimeout(act);
+const Reveal = { on, isOverview: () => false, getCurrentSlide: () => slide };
+</script><script src="demo.js"></script>"""
+
+
+def demo_at(driver: Any, folder: Path, query: str) -> list[str]:
+    """A slide with a demo, at this address; where it asks for events."""
+    (folder / "demo.js").write_bytes((ROOT / "slides/demo.js").read_bytes())
+    (folder / "deck.html").write_text(DEMO_PAGE, encoding="utf-8")
+    driver.get((folder / "deck.html").as_uri() + query)
+    assert browser.wait_until(lambda: driver.execute_script("return Demos.size;"))
+    return list(driver.execute_script("return asked;"))
+
+
+@pytest.mark.parametrize("stage", ["", "x@3221225985/.t", "80@[2001:db8::1]/.t", "8000", "8.t/..", "99999.t", "-1.t"])
+def test_a_link_names_no_other_machine_for_the_demos(driver: Any, tmp_path: Path, stage: str) -> None:
+    assert demo_at(driver, tmp_path, f"?stage={stage}") == []
+    assert driver.execute_script("return slide.querySelector('.recorded').textContent;") == "Recorded: no recording"
+    assert browser.console_errors(driver) == []
+
+
+def test_the_address_of_the_show_names_its_control(driver: Any, tmp_path: Path) -> None:
+    assert demo_at(driver, tmp_path, "?stage=8000.to-k_n") == ["http://127.0.0.1:8000/demo?demo=race&token=to-k_n"]
+
+
+EVENTS = """
+const demo = Demos.get(slide), line = "<img src=x>";
+demo.take({ begin: "race", lines: [line, "b"], x: "seconds", y: "y", top: 1, until: 9, ticks: [] });
+for (const event of [{ line, x: 1, y: 2 }, { line: "b", x: 1, y: null }, { note: "<hr>" }]) demo.take(event);
+return [demo.said.textContent.replace(/\\s+/g, " "), demo.said.querySelectorAll("img, hr").length];
+"""
+
+
+def test_what_a_demo_says_is_text(driver: Any, tmp_path: Path) -> None:
+    demo_at(driver, tmp_path, "?stage=8000.t")
+    assert driver.execute_script(EVENTS) == ["<img src=x> 2 b no answer <hr>", 0]
+
+
 PRESS_F5 = {"type": "keyDown", "key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
 
 
@@ -565,3 +611,98 @@ def test_a_curve_is_drawn_with_keys_with_numbers_and_as_a_shape(driver: Any) -> 
     assert driver.execute_script(LINES_SHOWN) == [False] * lines
     assert not driver.execute_script(FIGURE_IS_SHOWN)
     assert browser.console_errors(driver) == []
+
+
+ONE_LINE = {"whose": "reference", "x": [1, 10, 100], "y": [1, 2, 3]}
+TO_DRAW = json.dumps({"lines": [ONE_LINE], "unit": "ms", "yTitle": "time", "xTitle": "n", "measure": "make bench"})
+A_BOX = f"<div class=predict data-draw='{TO_DRAW}'></div>"
+TWO_DRAWINGS = f"""<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
+<button class="theme">x</button>{2 * A_BOX}<script src="book.js"></script>"""
+
+
+def two_drawings(driver: Any, folder: Path, kept: str = "") -> None:
+    """A page with two drawings; what the browser has kept of the first."""
+    (folder / "book.js").write_bytes((ROOT / "chapters/pandoc/book.js").read_bytes())
+    (folder / "page.html").write_text(TWO_DRAWINGS, encoding="utf-8")
+    driver.get((folder / "page.html").as_uri())
+    driver.execute_script("localStorage.clear(); localStorage.setItem('drawn:page.html:0', arguments[0]);", kept)
+    driver.refresh()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["{", "7", '{"y":[1,2,3]}', '{"y":[1,2,3],"shown":"x"}', '{"y":["a",{},null]}', '{"y":[-5,1,1],"shown":-1}'],
+)
+def test_a_drawing_that_was_kept_damaged_is_begun_anew(driver: Any, tmp_path: Path, kept: str) -> None:
+    two_drawings(driver, tmp_path, kept)
+    assert len(driver.find_elements("css selector", ".drawing")) == 2, "the next one is there, too"
+    assert driver.execute_script(LINES_SHOWN) == [False]
+    press(driver, "Show what was measured" if kept.startswith('{"y":[1') else "Show it without a guess")
+    assert driver.execute_script(LINES_SHOWN) == [True]
+    assert browser.console_errors(driver) == []
+
+
+def test_less_than_nothing_is_no_guess(driver: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    two_drawings(driver, tmp_path)
+    driver.execute_script("document.querySelector('.drawing details').open = true")
+    driver.find_element("css selector", ".drawing input").send_keys("-5", Keys.TAB)
+    press(driver, "Show it without a guess")
+    assert "as good as it gets" not in told(driver)
+
+
+PRESS_LEFT = """
+const event = new KeyboardEvent("keydown", { key: "ArrowLeft", cancelable: true, [arguments[0]]: true });
+document.querySelector(".drawing svg").dispatchEvent(event);
+return event.defaultPrevented;
+"""
+
+
+def test_keys_of_the_browser_stay_its_own_in_a_drawing(driver: Any, tmp_path: Path) -> None:
+    two_drawings(driver, tmp_path)
+    pressed = {held: driver.execute_script(PRESS_LEFT, held) for held in ("bubbles", "altKey", "ctrlKey", "metaKey")}
+    assert pressed == {"bubbles": True, "altKey": False, "ctrlKey": False, "metaKey": False}
+
+
+# ---- what make read puts into a page -------------------------------------------------------------
+
+LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
+<p>x</p><script>
+const steps = [{ kind: "predict", command: "make read", mark: " ", stage: "" }];
+let gone = false;
+window.fetch = async (place) => {
+  if (gone) throw new TypeError("Failed to fetch");
+  if (/^.(done|guess)./.test(place)) steps[0].mark = "x";
+  return { ok: true, json: async () => place === "/version" ? 0 : { steps, guesses: {}, chapters: {} } };
+};
+</script><script src="live.js"></script>"""
+PATH_OF_PAGE = "return document.querySelector('details')?.textContent ?? ''"
+TICK = "document.querySelector('details').open = true; document.querySelector('details button').focus();"
+
+
+@pytest.fixture
+def live(driver: Any, tmp_path: Path) -> Any:
+    """A page with its path, and a server that keeps what is ticked."""
+    (tmp_path / "live.js").write_bytes((ROOT / "quest/learn/live.js").read_bytes())
+    (tmp_path / "09-epoll.html").write_text(LIVE_PAGE, encoding="utf-8")
+    driver.get((tmp_path / "09-epoll.html").as_uri())
+    assert browser.wait_until(lambda: "☐" in driver.execute_script(PATH_OF_PAGE))
+    return driver
+
+
+def test_who_ticks_by_keyboard_stays_in_the_path(live: Any) -> None:
+    live.execute_script(TICK + "document.activeElement.click();")
+    assert browser.wait_until(lambda: "☑" in live.execute_script(PATH_OF_PAGE))
+    assert live.execute_script("return document.activeElement.tagName") == "SUMMARY"
+
+
+def test_a_tick_that_nobody_takes_is_said(live: Any) -> None:
+    live.execute_script("gone = true;" + TICK + "document.activeElement.click();")
+    assert browser.wait_until(lambda: "It could not be kept" in live.execute_script(PATH_OF_PAGE))
+    assert browser.console_errors(live) == []
+
+
+def test_a_drawing_that_is_shown_is_ticked_at_once(live: Any) -> None:
+    live.execute_script("document.dispatchEvent(new CustomEvent('drawn', {detail: {number: 0, y: [1], shown: 1}}));")
+    assert browser.wait_until(lambda: "☑" in live.execute_script(PATH_OF_PAGE), 5)

@@ -313,6 +313,25 @@ def test_the_address_keeps_the_place(show: Show) -> None:
     assert driver.current_url.endswith("#02-fork/3")
 
 
+def test_an_address_that_means_nothing_here_stops_no_player(show: Show) -> None:
+    driver = show("player-02-fork", mark="#100%")
+    players = driver.execute_script("return [questPlayers.length, document.querySelectorAll('.player').length];")
+    assert players[0] == players[1] > 0
+    assert browser.console_errors(driver) == []
+
+
+def test_a_key_that_is_held_goes_on_where_the_address_may_not_change(show: Show) -> None:
+    """Safari and Firefox throw after some hundred changes of the address in some seconds."""
+    driver = show("player-02-fork")
+    moved = driver.execute_script("""
+      history.replaceState = () => { throw new DOMException("too often", "SecurityError"); };
+      const event = new KeyboardEvent("keydown", { key: "Home", bubbles: true, cancelable: true });
+      questPlayers[0].lanes.dispatchEvent(event);
+      return [event.defaultPrevented, questPlayers[0].t === questPlayers[0].now.stops[0].t];""")
+    assert moved == [True, True]
+    assert browser.console_errors(driver) == []
+
+
 def test_two_servers_stand_on_one_scale_with_one_now(show: Show) -> None:
     from selenium.webdriver.common.keys import Keys
 
@@ -332,6 +351,10 @@ def test_two_servers_stand_on_one_scale_with_one_now(show: Show) -> None:
     assert driver.execute_script(active) == [True, False]
     press(driver, "x")
     assert driver.execute_script(active) == [False, True]
+    ends = """
+      const two = document.querySelector(".player.two"), player = questPlayers.find((one) => one.root === two);
+      return [Number(two.querySelector(".lanes").getAttribute("aria-valuemax")), player.sides[1].stops.length - 1];"""
+    assert len(set(driver.execute_script(ends))) == 1, "the slider ends with this side's stops"
     press(driver, Keys.SHIFT, Keys.ARROW_RIGHT)
     assert driver.execute_script("return document.querySelectorAll('.two .over .now').length") == 1
     assert [each.text for each in driver.find_elements("css selector", ".two .server")] == list(servers)

@@ -149,6 +149,29 @@ def test_head_says_what_get_says(reading: tuple[int, Path], place: str) -> None:
     assert got[1].endswith(b"\r\n\r\n") and not got[0].endswith(b"\r\n\r\n")
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_browser_keeps_nothing_that_may_be_made_anew(reading: tuple[int, Path], place: str) -> None:
+    assert b"\r\nCache-Control: no-store\r\n" in answer(reading[0], f"GET {place} HTTP/1.0\r\nHost: localhost\r\n\r\n")
+
+
+def test_a_page_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time-out of a socket is for a whole sendall(): a large page over a slow line is no client that sleeps."""
+    written: list[bytes] = []
+    page = b"x" * 3_000_000
+
+    def write(_: object, data: bytes) -> int:
+        written.append(bytes(data))
+        return len(data)
+
+    monkeypatch.setattr("socketserver._SocketWriter.write", write)
+    monkeypatch.setattr(local.Handler, "get", lambda handler, _: handler.send(page, "text/plain"))
+    with local.Server(0, local.Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert answer(server.server_address[1], "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n") == b""
+        server.shutdown()
+    assert b"".join(written).endswith(page) and max(map(len, written)) < len(page) / 2
+
+
 def test_a_connection_that_gets_no_thread_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "CONNECTIONS", 2)
     start, refused = threading.Thread.start, [RuntimeError("can't start new thread")] * 3

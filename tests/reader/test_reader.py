@@ -18,8 +18,9 @@ import pytest
 
 from quest.__main__ import main
 from quest.command.goals import GOALS
+from quest.ground.errors import InputError
 from quest.ground.files import changed_ns
-from quest.learn import local, read, state
+from quest.learn import local, read, run, state
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -262,6 +263,19 @@ def test_chapters_are_those_of_the_tree_one_is_in(tmp_path: Path, monkeypatch: p
     assert chapters.experiments()
 
 
+@pytest.mark.parametrize("text", ["[", "profile = 3", "[profile]\nquick = []", "[profile.quick]", "chapters = 3\n{}"])
+def test_an_experiment_that_cannot_be_read_is_left_to_bench(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quest.learn import chapters
+
+    monkeypatch.chdir(tmp_path)
+    chapters.EXPERIMENTS.mkdir(parents=True)
+    whole = 'id = "x"\nquestion = "?"\nkind = "http"\n[profile.quick]\n'
+    (chapters.EXPERIMENTS / "x.toml").write_text(text.format(whole), encoding="utf-8")
+    assert chapters.experiments() == {}
+
+
 def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
     from quest.learn.run import build_typed_programs
 
@@ -337,6 +351,30 @@ def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, wh
     assert "now: make run" in out
     assert (tmp_path / "path.1.json").read_text(encoding="utf-8") == text
     assert f"mv {tmp_path}/path.1.json {tmp_path}/path.json" in out
+
+
+def test_half_of_a_character_in_what_is_kept_stops_nothing(tmp_path: Path) -> None:
+    kept = tmp_path / "path.json"
+    kept.write_text('{"done": {"\\ud800": {"run": "before"}}}', encoding="utf-8")
+    assert state.note_step(kept, "read", "01-iterative")
+    done = state.read_progress(kept).done
+    assert done["\ud800"] == {"run": "before"} and list(done["01-iterative"]) == ["read"]
+
+
+def test_a_lab_whose_file_is_broken_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what an editor keeps beside it is no second one."""
+    from quest.learn.path import lab_points
+
+    monkeypatch.chdir(tmp_path)
+    lab = tmp_path / "labs/x"
+    lab.mkdir(parents=True)
+    (lab / "lab.toml").write_text("[[test]]\npoints = 3\n", encoding="utf-8")
+    (lab / ".#lab.toml").symlink_to("somebody@here.1")
+    assert lab_points("x", tmp_path) == (0, 3)
+    for text in ("[", "test = 3", "[[test]]\nname = 1", "[[test]]\npoints = 'many'"):
+        (lab / "lab.toml").write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="labs/x: the points of the lab cannot be read"):
+            lab_points("x", tmp_path)
 
 
 def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -439,6 +477,58 @@ def test_the_port_is_taken_when_it_is_listened_on(tmp_path: Path, monkeypatch: p
     assert read.serve_book(given) == 0
     taken.close()
     assert listening and listening[0] != port
+
+
+@pytest.mark.parametrize("more", [{}, {"ARGS": "-v"}], ids=str)
+def test_the_port_of_a_server_is_taken_when_all_is_made(
+    more: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with two terminals: while its pages are written, the other one's server takes the port."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    taken.close()
+    became: list[list[str]] = []
+
+    def made(*_: object) -> Path:
+        nonlocal taken
+        taken = socket.create_server(("127.0.0.1", port))
+        return tmp_path
+
+    def become(command: list[str]) -> int:
+        became.append(command)
+        return 0
+
+    monkeypatch.setattr(run, "built", lambda *_: Path("/bin/true"))
+    monkeypatch.setattr(run, "build_typed_programs", lambda *_: None)
+    monkeypatch.setattr(run, "site", made)
+    monkeypatch.setattr(run, "_become", become)
+    assert run.run({"CH": "01-iterative", "PORT": str(port), "WORK": str(tmp_path), **more}) == 0
+    taken.close()
+    assert int(became[0][became[0].index("-p") + 1]) > port
+
+
+def test_options_reach_a_server_that_tcpserver_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    became: list[list[str]] = []
+    monkeypatch.setattr(run, "built", lambda *_: Path("/bin/true"))
+    monkeypatch.setattr(run, "build_typed_programs", lambda *_: None)
+    monkeypatch.setattr(run, "site", lambda *_: tmp_path)
+    monkeypatch.setattr(run, "_become", became.append)
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    run.run({"CH": "02-inetd", "PORT": "0", "ARGS": "-t 5", "WORK": str(tmp_path)})
+    assert became[0][3:] == ["/bin/true", "-t", "5", str(tmp_path)]
+
+
+def test_what_did_not_run_is_not_ticked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that needs tcpserver, where there is none; a client that has fetched nothing."""
+    monkeypatch.setattr(run, "built", lambda _, name: Path({"00-client": "/bin/false"}.get(name, "/bin/echo")))
+    monkeypatch.setattr(run, "build_typed_programs", lambda *_: None)
+    monkeypatch.setattr(run, "site", lambda *_: tmp_path)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    given = {"PORT": "0", "WORK": str(tmp_path)}
+    with pytest.raises(InputError, match="02-inetd needs tcpserver"):
+        run.run({"CH": "02-inetd", **given})
+    assert run.run({"CH": "00-client", **given}) == 1
+    assert state.read_progress(tmp_path / "path.json").done == {}
 
 
 def test_a_file_that_has_just_gone_has_no_date(tmp_path: Path) -> None:

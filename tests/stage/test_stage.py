@@ -343,8 +343,9 @@ def test_a_recording_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch
     assert before.read_text(encoding="utf-8") == "the last one\n"
 
 
+@pytest.mark.parametrize("columns", [200, 80])
 def test_the_bars_of_a_demo_have_one_scale(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def replayed(demo: Demo, _build: Path, _docroot: Path, report: Listener, _stop: object) -> bool:
         for event in recorded(demo.name):
@@ -352,11 +353,14 @@ def test_the_bars_of_a_demo_have_one_scale(
         return True
 
     monkeypatch.setattr(cli, "play", replayed)
+    monkeypatch.setenv("COLUMNS", str(columns))
     for name in DEMOS:
         assert cli.play_in_terminal(DEMOS[name], BUILD)
         ys = [point.y or 0.0 for point in points(recorded(name))]
         shown = capsys.readouterr().out.splitlines()
-        bars = [line.count("#") for line in shown if line[:7].strip().replace(".", "").isdigit()]
+        lines = [line for line in shown if line[:7].strip().replace(".", "").isdigit()]
+        assert max(map(len, lines)) <= columns, "none is broken"
+        bars = [line.count("#") for line in lines]
         assert len(bars) == len(ys)
         longest = max(bars)
         for y, bar in zip(ys, bars, strict=True):
@@ -412,6 +416,47 @@ raise SystemExit(present(Path({str(BUILD)!r}), Path({str(deck)!r}), "0", False))
         process.send_signal(number)
         assert process.wait(20) == 0
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+#: A demo, and a show, in the middle of starting something: a folder of theirs is there.
+UNDER_WAY = """import signal, sys, tempfile, time
+from pathlib import Path
+from quest.ground.entry import run_to_status
+from quest.stage import cli, control, scene
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup make test
+    signal.signal(number, signal.SIG_DFL)
+
+def waits(on):
+    print("here", flush=True)
+    time.sleep(60)
+
+def played(_demo, build, docroot, _report, _stop):
+    with scene.Scene(build, docroot) as on:
+        on.disks.append(Path(tempfile.mkdtemp(prefix="quest-disk-")))
+        waits(on)
+
+cli.play, scene.Scene.serve = played, lambda on, *_: waits(on)
+goals = {"demo": lambda: cli.demo({"N": "1"}), "rehearse": lambda: cli.rehearse_all({}),
+         "present": lambda: control.present(Path("build"), Path(sys.argv[2]), "0", False)}
+raise SystemExit(run_to_status(goals[sys.argv[1]]))"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("goal", ["demo", "rehearse", "present"])
+def test_what_is_stopped_in_the_middle_leaves_no_folder(goal: str, number: int, tmp_path: Path) -> None:
+    deck, folder = tmp_path / "deck.html", tmp_path / "tmp"
+    deck.touch()
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", UNDER_WAY, goal, str(deck)], cwd=ROOT, env={**os.environ, "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout and "here" in process.stdout.readline()
+        assert len(list(folder.iterdir())) == 1
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+    assert list(folder.iterdir()) == []
 
 
 # ---- who may start one ---------------------------------------------------------------------------
@@ -479,3 +524,14 @@ def test_a_demo_ends_when_the_next_begins(show: control.Control) -> None:
     assert rest.rstrip().endswith('{"failed": "the demo was stopped"}')
     assert b"begin" in second.readline()
     second.close()
+
+
+def test_a_server_that_ends_in_the_middle_of_a_show_is_said(
+    show: control.Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deck = tmp_path / "deck.html"
+    deck.touch()
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # they are pytest's
+    with subprocess.Popen(["sh", "-c", "exit 3"], text=True) as server:
+        assert control._run_show(server, show, ORIGIN, control.Stand(deck, tmp_path), False) == 1
+    assert capsys.readouterr().err == "present: 15-slashdot has ended (status 3), and the show with it\n"
