@@ -90,11 +90,14 @@ static int start_herders(struct herd *herd, size_t count, const struct options *
                          const struct url_list *urls)
 {
     for (size_t i = 0; i < count; i++) {
+        uint64_t share = part(o->herd, i, count);
+        size_t window = WINDOW / count + 1;
+        /* poll() takes no more entries than the process may have descriptors; its share is less. */
         struct herder_task task = {.options = o,
                                    .urls = urls,
                                    .first = o->herd * i / count,
-                                   .count = part(o->herd, i, count),
-                                   .window = WINDOW / count + 1,
+                                   .count = share,
+                                   .window = share < window ? share : window,
                                    .own_host = FIRST_SOURCE + (uint32_t)i};
         pid_t pid = start_process(herd, &herd->processes[i], &task.control);
         if (pid == 0)

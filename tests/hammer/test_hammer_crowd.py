@@ -114,10 +114,11 @@ def test_more_than_one_process_may_have_descriptors_for() -> None:
         wait_for(lambda: server.connections == 100)
         assert report(held.end(), "crowd")["held"] == 100
     assert {**server.sources} == of_five
-    with Server(keep_alive) as server:
-        result = measure("-k -n 2 --herd 100", server.url(), before=limited(40))
-    assert report(result, "herd")["held"] == 100
-    assert {**server.sources} == {"127.0.0.1": 1, **of_five}
+    for herd in 100, 24:  # 24: poll() would not take as many as the window has
+        with Server(keep_alive) as server:
+            result = measure(f"-k -n 2 --herd {herd}", server.url(), before=limited(40))
+        assert report(result, "herd")["held"] == herd
+        assert {**server.sources} == {"127.0.0.1": 1, **(of_five if herd == 100 else {"127.1.0.1": 24})}
 
 
 @pytest.mark.parametrize("options", ["--slow 1 --drip 1", f"--slow-read 1 {SLOWLY}"])
