@@ -120,7 +120,7 @@ static int judge_herd(const struct crowd_report *r)
 }
 
 /* The run is over: prints it, and says as exit status what it was worth. */
-static int conclude(const struct engine *e, struct samples *samples)
+static int conclude(const struct engine *e)
 {
     if (e->options->json)
         report_json(e, stdout);
@@ -128,8 +128,6 @@ static int conclude(const struct engine *e, struct samples *samples)
         report_text(e, stdout);
     if (fflush(stdout) == EOF)
         return complain(EXIT_FAILED, "stdout", errno);
-    if (samples_close(samples) < 0)
-        return complain(EXIT_FAILED, e->options->samples_path, errno);
     if (*e->herd.problem)
         return complain(EXIT_FAILED, e->herd.problem, 0);
     if (options_hold_only(e->options))
@@ -152,7 +150,9 @@ static int run(const struct options *o, struct url_list *urls, const struct url_
         engine_run(&engine, &call) < 0)
         status = complain(EXIT_FAILED, call, errno);
     else
-        status = conclude(&engine, &samples);
+        status = conclude(&engine);
+    if (samples_close(&samples) < 0) /* whatever else has failed: they are what was measured */
+        status = complain(EXIT_FAILED, o->samples_path, errno);
     engine_free(&engine);
     return status;
 }

@@ -287,6 +287,13 @@ def test_full_disk_under_the_samples() -> None:
     assert result.stdout.startswith("1 fetches"), "the summary is not lost"
 
 
+def test_a_summary_that_cannot_be_written_takes_no_samples_with_it(tmp_path: Path) -> None:
+    with Server(keep_alive) as server, open("/dev/full", "wb") as full:
+        done = run(f"-n 3 --samples {tmp_path}/samples", server.url(), stdout=full.fileno())
+    assert (done.returncode, done.stderr) == (1, "hammer: stdout: No space left on device\n")
+    assert len(rows(tmp_path / "samples")) == 3
+
+
 def test_a_crowd_that_nobody_can_be_told_of() -> None:
     with Server(hold) as server, open("/dev/full", "wb") as full:
         done = run("--crowd 2", server.url(), stdout=full.fileno())
