@@ -119,14 +119,19 @@ static int judge_herd(const struct crowd_report *r)
     return complain(EXIT_FAILED, message, 0);
 }
 
-/* The run is over: prints it, and says as exit status what it was worth. */
+/*
+ * The run is over: prints it, and says as exit status what it was worth. What could not be written
+ * is lost also where the stream has taken what came after: a disk was full for a moment, or a pipe
+ * does not block.
+ */
 static int conclude(const struct engine *e)
 {
+    errno = 0;
     if (e->options->json)
         report_json(e, stdout);
     else
         report_text(e, stdout);
-    if (fflush(stdout) == EOF)
+    if (fflush(stdout) == EOF || ferror(stdout))
         return complain(EXIT_FAILED, "stdout", errno);
     if (*e->herd.problem)
         return complain(EXIT_FAILED, e->herd.problem, 0);

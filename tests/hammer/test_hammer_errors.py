@@ -146,6 +146,13 @@ def test_a_reply_that_fills_the_buffer(made_to_fail: Failing) -> None:
     assert (result["good"], errors_of(result)) == (1, {})
 
 
+def test_a_summary_with_a_gap_is_no_success(made_to_fail: Failing) -> None:
+    """The first write fails, and those after it do not: so does a pipe that does not block."""
+    with Server(keep_alive) as server:
+        done = made_to_fail("write:error=ENOSPC:when=1", "-k", "-n", "3000", server.url())
+    assert (done.returncode, done.stderr) == (1, "hammer: stdout: No space left on device\n")
+
+
 def test_errors_do_not_end_the_run_or_enter_the_times() -> None:
     broken = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     _, result = measure_on(one_reply(broken, OK_CLOSE, b"", OK_CLOSE), "-n 10")
