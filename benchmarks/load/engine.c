@@ -57,6 +57,30 @@ static void on_signal(struct engine *e)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* For a signal that only restarts what it interrupts. */
+static void take_no_notice(int number)
+{
+    (void)number;
+}
+
+/*
+ * The run has ended by itself, and nobody reads the signals any more. The first must not take the
+ * summary away; the second ends the process, which hangs if nobody reads what it prints.
+ */
+static void release_signals(void)
+{
+    const struct sigaction once = {.sa_handler = take_no_notice,
+                                   .sa_flags = SA_RESETHAND | SA_RESTART};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static int allocate(struct engine *e)
 {
     static const uint64_t nobody[CROWD_KINDS];
@@ -258,6 +282,8 @@ int engine_run(struct engine *e, const char **call)
     } else if (establish_crowd(e) < 0 || drive(e) < 0) {
         return -1;
     }
+    if (!e->outcome.signal)
+        release_signals();
     outcome_end(e);
     return 0;
 }

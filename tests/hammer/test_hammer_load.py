@@ -330,3 +330,21 @@ def test_a_second_signal_ends_it_at_once(start: list[str]) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=HANG_S)
     assert process.returncode == -signal.SIGINT
+
+
+def test_two_signals_end_it_where_it_prints_after_its_own_end() -> None:
+    with (
+        Server(keep_alive) as server,
+        subprocess.Popen(
+            [str(binary()), "--json", "-k", "-n", "3000", server.url()], stdout=subprocess.PIPE, pipesize=4096
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"{", "the summary has begun"
+
+        def ended() -> bool:
+            process.send_signal(signal.SIGINT)
+            return process.poll() is not None
+
+        wait_for(ended)
+    assert process.returncode == -signal.SIGINT
