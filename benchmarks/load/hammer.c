@@ -36,9 +36,9 @@ static int complain(int status, const char *what, int error)
     return status;
 }
 
-static int read_urls(struct url_list *urls, const struct options *o, bool keep_alive, char *message)
+static int read_urls(struct url_list *urls, const struct options *o, char *message)
 {
-    struct request_style style = {.head = o->head, .keep_alive = keep_alive};
+    struct request_style style = {.head = o->head, .keep_alive = o->keep_alive};
 
     if (o->url_file && url_list_read(urls, o->url_file, style, message, MESSAGE_SIZE) < 0)
         return -1;
@@ -164,13 +164,13 @@ static int run(const struct options *o, struct url_list *urls, const struct url_
 
 static int prepare_and_run(const struct options *o)
 {
-    struct url_list urls = {0};
-    struct url_list herd_urls = {0}; /* the same, asked for with keep-alive whatever -k says */
+    struct url_list herd_urls = {0};
+    /* Both are read at once: a pipe can be read only once. */
+    struct url_list urls = {.kept = o->herd ? &herd_urls : NULL};
     char message[MESSAGE_SIZE];
     int status;
 
-    if (read_urls(&urls, o, o->keep_alive, message) < 0 ||
-        read_urls(&herd_urls, o, true, message) < 0 || check_targets(&urls, o, message) < 0)
+    if (read_urls(&urls, o, message) < 0 || check_targets(&urls, o, message) < 0)
         status = complain(EXIT_USAGE, message, 0);
     else if (raise_descriptors(o, message) < 0)
         status = complain(EXIT_FAILED, message, 0);

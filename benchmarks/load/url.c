@@ -148,7 +148,8 @@ const char *url_list_add(struct url_list *list, const char *text, size_t length,
     if ((problem = build_request(&url, &parts, style)))
         return problem;
     list->items[list->count++] = url;
-    return NULL;
+    style.keep_alive = true;
+    return list->kept ? url_list_add(list->kept, text, length, style) : NULL;
 }
 
 static size_t trimmed_length(const char *line, size_t length)

@@ -158,6 +158,17 @@ def test_random_choice_covers_the_list_and_follows_the_seed(tmp_path: Path) -> N
     assert len(paths) == 20
 
 
+def test_urls_may_come_from_a_pipe() -> None:
+    """Which can be read once; the herd's requests differ from the others."""
+    with Server(keep_alive) as server:
+        words = [str(binary()), "--json", "-n", "3", "--herd", "2", "-i", "/dev/stdin"]
+        done = subprocess.run(
+            words, input=server.url("/a"), capture_output=True, text=True, timeout=HANG_S, check=False
+        )
+    assert (done.stderr, json.loads(done.stdout)["good"]) == ("", 3)
+    assert [b"Connection: close" in head for head in server.heads] == [False] * 2 + [True] * 3
+
+
 def test_several_servers() -> None:
     with Server(keep_alive) as one, Server(keep_alive) as two:
         assert measure("-k -n 100 -c 2", one.url(), two.url())["good"] == 100
