@@ -45,13 +45,13 @@ static int read_urls(struct url_list *urls, const struct options *o, char *messa
     for (char **text = o->urls; *text; text++) {
         const char *problem = url_list_add(urls, *text, strlen(*text), style);
         if (problem) {
-            snprintf(message, MESSAGE_SIZE, "%s: %s", *text, problem);
+            snprintf(message, MESSAGE_SIZE, "%.400s: %s", *text, problem);
             return -1;
         }
     }
     if (urls->count > 0)
         return 0;
-    snprintf(message, MESSAGE_SIZE, "%s: holds no URL", o->url_file);
+    snprintf(message, MESSAGE_SIZE, "%.400s: holds no URL", o->url_file);
     return -1;
 }
 

@@ -240,6 +240,13 @@ def test_bad_usage_is_one_clear_line(args: str, says: str) -> None:
     assert says in result.stderr
 
 
+@pytest.mark.parametrize("args", [(f"{URL}{'a' * 9000}",), ("--source", "127.0.0.2," * 99)], ids=len)
+def test_what_is_long_leaves_room_for_the_reason(args: tuple[str, ...]) -> None:
+    result = run("-n 1", *args)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.endswith((": longer than 8000 bytes\n", ": not an IPv4 address\n"))
+
+
 @pytest.mark.parametrize("host", ["192.0.2.1", "10.1.2.3", "0.0.0.0", "[2001:db8::1]", "128.0.0.1"])
 def test_refuses_what_is_not_loopback(host: str) -> None:
     with Server(keep_alive) as server:
