@@ -8,9 +8,12 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* What is further away than 2^62 ns (146 years) does not fit into the sum, and never comes. */
 static uint64_t intended_at(const struct schedule *s, uint64_t i)
 {
-    return s->origin + (uint64_t)((double)i * s->interval);
+    double ns = (double)i * s->interval;
+
+    return ns < 0x1p62 ? s->origin + (uint64_t)ns : CLOCK_NEVER;
 }
 
 /* How many intended times lie in the first `span` nanoseconds. */

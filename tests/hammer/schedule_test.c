@@ -104,6 +104,16 @@ static void test_open_by_number(void)
     OK(schedule_is_over(&s, T + 1000 * NS_PER_S, 0));
 }
 
+/* A number that is never reached: the last one would be due after 3000 years. */
+static void test_open_by_a_vast_number(void)
+{
+    struct options o = {.rate = 10, .requests = 1000000000000, .seconds_ns = NS_PER_S};
+    struct schedule s;
+
+    schedule_begin(&s, &o, T);
+    OK(s.limit == 10 && s.end_at == T + NS_PER_S);
+}
+
 int main(void)
 {
     test_closed_by_number();
@@ -111,5 +121,6 @@ int main(void)
     test_closed_warm_up_then_number();
     test_open();
     test_open_by_number();
+    test_open_by_a_vast_number();
     return tap_end();
 }
