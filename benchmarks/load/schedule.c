@@ -85,6 +85,15 @@ uint64_t schedule_waiting(const struct schedule *s, uint64_t now)
     return due > s->taken ? due - s->taken : 0;
 }
 
+uint64_t schedule_unsent(const struct schedule *s, uint64_t now)
+{
+    uint64_t waiting = schedule_waiting(s, now);
+    if (waiting == 0 || !s->measuring)
+        return waiting;
+    uint64_t warm_up = count_within(s, s->measure_at - s->origin);
+    return waiting - (warm_up > s->taken ? warm_up - s->taken : 0);
+}
+
 uint64_t schedule_next(const struct schedule *s, uint64_t now, bool client_free)
 {
     uint64_t next = now < s->end_at ? s->end_at : s->give_up;

@@ -84,6 +84,7 @@ static void test_open(void)
     OK(!schedule_is_measured(&s, T + NS_PER_S / 2 - 1));
     OK(schedule_is_measured(&s, T + NS_PER_S / 2));
     schedule_begin_measuring(&s, T + NS_PER_S / 2, 1);
+    OK(schedule_unsent(&s, T + 600 * NS_PER_MS) == 100);
     OK(take_all(&s, T + 100 * NS_PER_S) == 1500 - 11);
     OK(!schedule_is_over(&s, s.end_at - 1, 0));
     OK(schedule_is_over(&s, s.end_at, 0));
