@@ -146,6 +146,16 @@ def test_a_reply_that_fills_the_buffer(made_to_fail: Failing) -> None:
     assert (result["good"], errors_of(result)) == (1, {})
 
 
+def test_clients_that_rest_do_not_begin_before_their_turn(made_to_fail: Failing, tmp_path: Path) -> None:
+    """Eight are refused, one after the other; when the last is, the others have rested, and begin together."""
+    with Server(one_reply(OK_CLOSE)) as server:
+        inject = "connect:error=ECONNREFUSED:delay_enter=20000:when=1..8"
+        words = ("-n", "16", "-c", "8", "--samples", str(tmp_path / "samples"), server.url())
+        assert made_to_fail(inject, *words).returncode == 0
+    starts = [int(row["start_ns"]) for row in rows(tmp_path / "samples")]
+    assert len({*starts}) == len(starts) == 16
+
+
 def test_a_summary_with_a_gap_is_no_success(made_to_fail: Failing) -> None:
     """The first write fails, and those after it do not: so does a pipe that does not block."""
     with Server(keep_alive) as server:
