@@ -136,6 +136,13 @@ def test_a_crowd_that_cannot_send_is_dropped(made_to_fail: Failing) -> None:
     assert (result["good"], result["slow_read"]["dropped"]) == (9, 1)
 
 
+def test_a_crowd_that_cannot_connect_at_all_is_lost_from_the_start(made_to_fail: Failing) -> None:
+    with Server(keep_alive) as server:
+        words = ("-n", "1", "--idle", "2", "--drip", "600000", server.url())
+        idle = json.loads(made_to_fail("connect:error=EADDRNOTAVAIL:when=1..2", *words).stdout)["idle"]
+    assert (idle["refused"], idle["first_loss_s"]) == (2, pytest.approx(0, abs=1e-6))
+
+
 def test_a_reply_that_fills_the_buffer(made_to_fail: Failing) -> None:
     """All of it has come before it is received, and nothing is to be looked for behind it."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 65480\r\nX: "
