@@ -38,7 +38,7 @@ struct herd {
     struct herd_process *processes; /* owned; first those of the herd */
     size_t count;
     size_t unsettled;    /* processes that are still opening connections */
-    uint64_t settled_ns; /* how long they took */
+    uint64_t settled_ns; /* how long they took, or until the signal that came first */
     bool failed;         /* one of the herd has failed: it will not be complete */
     size_t died;         /* processes that ended before their time */
     char problem[160];

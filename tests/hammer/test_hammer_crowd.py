@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.hammer.hammer_support import (
     Peer,
     Script,
     Server,
+    binary,
     errors_of,
     hold,
     holding,
@@ -275,6 +277,22 @@ def test_herd_and_crowd_together_told_to_people() -> None:
     assert "herd: 3 wanted, 3 established, 3 held at the end; 3 served" in told
     assert "idle: 2 wanted, 2 established, 2 held at the end" in told
     assert len(server.heads) == 3
+
+
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_a_signal_before_all_is_decided_is_told(options: str) -> None:
+    words = [str(binary()), *options.split(), "--herd", "1"]
+    with (
+        Server(hold) as server,
+        subprocess.Popen(
+            [*words, server.url()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        wait_for(lambda: signal.SIGTERM in proc.blocked_signals(process.pid))
+        process.terminate()
+        out, err = process.communicate(timeout=HANG_S)
+    assert (process.returncode, err) == (1, "hammer: herd: 0 of 1 connections at the end\n")
+    assert '"settled_s": null, ' in out or out.startswith("interrupted before all was decided, after ")
 
 
 # ---- a herd: idle keep-alive connections in processes of their own, there before the load begins
