@@ -231,7 +231,8 @@ static int hold(struct engine *e, const char **call)
 
 static int establish_crowd(struct engine *e)
 {
-    crowd_begin(e, clock_now());
+    if (!e->outcome.signal)
+        crowd_begin(e, clock_now());
     while (!crowd_is_settled(&e->crowd) && !e->outcome.signal) {
         uint64_t now = clock_now();
         crowd_expire(e, now);

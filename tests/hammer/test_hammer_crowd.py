@@ -279,20 +279,34 @@ def test_herd_and_crowd_together_told_to_people() -> None:
     assert len(server.heads) == 3
 
 
-@pytest.mark.parametrize("options", ["", "--json"])
-def test_a_signal_before_all_is_decided_is_told(options: str) -> None:
-    words = [str(binary()), *options.split(), "--herd", "1"]
+def ended_early(*options: str) -> tuple[int, str, str, int]:
+    """The status and output of one that is ended while it waits for its herd; connections it had until then."""
     with (
         Server(hold) as server,
         subprocess.Popen(
-            [*words, server.url()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [str(binary()), *options, "--herd", "1", server.url()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as process,
     ):
         wait_for(lambda: signal.SIGTERM in proc.blocked_signals(process.pid))
         process.terminate()
         out, err = process.communicate(timeout=HANG_S)
-    assert (process.returncode, err) == (1, "hammer: herd: 0 of 1 connections at the end\n")
+    return process.returncode, out, err, server.connections
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_signal_before_all_is_decided_is_told(options: list[str]) -> None:
+    status, out, err, _ = ended_early(*options)
+    assert (status, err) == (1, "hammer: herd: 0 of 1 connections at the end\n")
     assert '"settled_s": null, ' in out or out.startswith("interrupted before all was decided, after ")
+
+
+def test_a_signal_before_the_herd_is_there_begins_no_crowd() -> None:
+    status, out, _, connections = ended_early("-n", "1", "--idle", "3")
+    assert (status, connections <= 1) == (128 + signal.SIGTERM, True)
+    assert out.startswith("interrupted") and "idle: 3 wanted, 0 established, 0 held at the end" in out
 
 
 # ---- a herd: idle keep-alive connections in processes of their own, there before the load begins
