@@ -91,7 +91,7 @@ static int raise_descriptors(const struct options *o, char *message)
 {
     struct rlimit limit;
     uint64_t crowd = options_hold_only(o) ? 0 : options_crowd_size(o); /* else: herd.h */
-    rlim_t needed = o->connections + crowd + OTHER_DESCRIPTORS;
+    rlim_t needed = o->connections + crowd + herd_processes(o) + OTHER_DESCRIPTORS;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
         snprintf(message, MESSAGE_SIZE, "getrlimit: %s", strerror(errno));

@@ -155,6 +155,16 @@ int herd_start(struct herd *herd, const struct options *o, struct url_list *urls
     return start_holders(herd, herders, o, urls);
 }
 
+uint64_t herd_processes(const struct options *o)
+{
+    uint64_t crowd = options_hold_only(o) ? options_crowd_size(o) : 0;
+    uint64_t most;
+
+    if (o->herd + crowd == 0 || most_each(&most) < 0) /* herd_start() says why not */
+        return 0;
+    return (o->herd + most - 1) / most + (crowd + most - 1) / most;
+}
+
 int herd_watch(struct herd *herd, int epoll_fd)
 {
     for (size_t i = 0; i < herd->count; i++) {

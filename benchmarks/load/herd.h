@@ -51,6 +51,9 @@ struct herd {
 int herd_start(struct herd *herd, const struct options *options, struct url_list *urls,
                const struct url_list *herd_urls);
 
+/* How many processes it takes; to each goes a descriptor of hammer's. */
+uint64_t herd_processes(const struct options *options);
+
 /* Lets epoll report what the processes tell. 0, or -1 with errno. */
 int herd_watch(struct herd *herd, int epoll_fd);
 

@@ -296,6 +296,7 @@ def test_line_of_a_bad_url_in_a_file(tmp_path: Path) -> None:
     ("options", "says"),
     [
         ("-c 100", "needs 116 descriptors, but the hard limit is 60"),
+        ("-c 40 --herd 600", "needs 70 descriptors, but the hard limit is 60"),  # 14 processes
         ("--samples /nonexistent/samples", "/nonexistent/samples: No such file or directory"),
     ],
 )
