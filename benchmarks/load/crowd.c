@@ -95,8 +95,10 @@ void crowd_report_add(struct crowd_report *sum, const struct crowd_report *r)
 /* It did not get what it came for; *kind counts how. */
 static void lose(struct engine *e, struct crowd_member *m, uint64_t *kind, uint64_t now)
 {
+    uint64_t at = now - e->crowd.begun;
+
     (*kind)++;
-    crowd_report_loss(report_of(e, m), now - e->crowd.begun);
+    crowd_report_loss(report_of(e, m), at ? at : 1); /* 0 would mean that nothing was lost */
     leave(e, m, now);
 }
 

@@ -57,6 +57,30 @@ static void on_signal(struct engine *e)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* For a signal that only restarts what it interrupts. */
+static void take_no_notice(int number)
+{
+    (void)number;
+}
+
+/*
+ * The run has ended by itself, and nobody reads the signals any more. The first must not take the
+ * summary away; the second ends the process, which hangs if nobody reads what it prints.
+ */
+static void release_signals(void)
+{
+    const struct sigaction once = {.sa_handler = take_no_notice,
+                                   .sa_flags = SA_RESETHAND | SA_RESTART};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static int allocate(struct engine *e)
 {
     static const uint64_t nobody[CROWD_KINDS];
@@ -149,10 +173,11 @@ static void expire(struct engine *e, uint64_t now)
 {
     struct deadline *d;
 
+    /* The time is read for each: to begin the others has taken some, and latency counts from it. */
     while ((d = deadline_expired(&e->timeouts, now)))
-        client_on_timeout(e, DEADLINE_OWNER(d, struct client), now);
+        client_on_timeout(e, DEADLINE_OWNER(d, struct client), clock_now());
     while ((d = deadline_expired(&e->rests, now)))
-        client_next(e, DEADLINE_OWNER(d, struct client), now);
+        client_next(e, DEADLINE_OWNER(d, struct client), clock_now());
     crowd_expire(e, now);
 }
 
@@ -206,7 +231,8 @@ static int hold(struct engine *e, const char **call)
 
 static int establish_crowd(struct engine *e)
 {
-    crowd_begin(e, clock_now());
+    if (!e->outcome.signal)
+        crowd_begin(e, clock_now());
     while (!crowd_is_settled(&e->crowd) && !e->outcome.signal) {
         uint64_t now = clock_now();
         crowd_expire(e, now);
@@ -258,6 +284,8 @@ int engine_run(struct engine *e, const char **call)
     } else if (establish_crowd(e) < 0 || drive(e) < 0) {
         return -1;
     }
+    if (!e->outcome.signal)
+        release_signals();
     outcome_end(e);
     return 0;
 }

@@ -36,22 +36,22 @@ static int complain(int status, const char *what, int error)
     return status;
 }
 
-static int read_urls(struct url_list *urls, const struct options *o, bool keep_alive, char *message)
+static int read_urls(struct url_list *urls, const struct options *o, char *message)
 {
-    struct request_style style = {.head = o->head, .keep_alive = keep_alive};
+    struct request_style style = {.head = o->head, .keep_alive = o->keep_alive};
 
     if (o->url_file && url_list_read(urls, o->url_file, style, message, MESSAGE_SIZE) < 0)
         return -1;
     for (char **text = o->urls; *text; text++) {
         const char *problem = url_list_add(urls, *text, strlen(*text), style);
         if (problem) {
-            snprintf(message, MESSAGE_SIZE, "%s: %s", *text, problem);
+            snprintf(message, MESSAGE_SIZE, "%.400s: %s", *text, problem);
             return -1;
         }
     }
     if (urls->count > 0)
         return 0;
-    snprintf(message, MESSAGE_SIZE, "%s: holds no URL", o->url_file);
+    snprintf(message, MESSAGE_SIZE, "%.400s: holds no URL", o->url_file);
     return -1;
 }
 
@@ -91,7 +91,7 @@ static int raise_descriptors(const struct options *o, char *message)
 {
     struct rlimit limit;
     uint64_t crowd = options_hold_only(o) ? 0 : options_crowd_size(o); /* else: herd.h */
-    rlim_t needed = o->connections + crowd + OTHER_DESCRIPTORS;
+    rlim_t needed = o->connections + crowd + herd_processes(o) + OTHER_DESCRIPTORS;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
         snprintf(message, MESSAGE_SIZE, "getrlimit: %s", strerror(errno));
@@ -119,17 +119,20 @@ static int judge_herd(const struct crowd_report *r)
     return complain(EXIT_FAILED, message, 0);
 }
 
-/* The run is over: prints it, and says as exit status what it was worth. */
-static int conclude(const struct engine *e, struct samples *samples)
+/*
+ * The run is over: prints it, and says as exit status what it was worth. What could not be written
+ * is lost also where the stream has taken what came after: a disk was full for a moment, or a pipe
+ * does not block.
+ */
+static int conclude(const struct engine *e)
 {
+    errno = 0;
     if (e->options->json)
         report_json(e, stdout);
     else
         report_text(e, stdout);
-    if (fflush(stdout) == EOF)
+    if (fflush(stdout) == EOF || ferror(stdout))
         return complain(EXIT_FAILED, "stdout", errno);
-    if (samples_close(samples) < 0)
-        return complain(EXIT_FAILED, e->options->samples_path, errno);
     if (*e->herd.problem)
         return complain(EXIT_FAILED, e->herd.problem, 0);
     if (options_hold_only(e->options))
@@ -152,20 +155,22 @@ static int run(const struct options *o, struct url_list *urls, const struct url_
         engine_run(&engine, &call) < 0)
         status = complain(EXIT_FAILED, call, errno);
     else
-        status = conclude(&engine, &samples);
+        status = conclude(&engine);
+    if (samples_close(&samples) < 0) /* whatever else has failed: they are what was measured */
+        status = complain(EXIT_FAILED, o->samples_path, errno);
     engine_free(&engine);
     return status;
 }
 
 static int prepare_and_run(const struct options *o)
 {
-    struct url_list urls = {0};
-    struct url_list herd_urls = {0}; /* the same, asked for with keep-alive whatever -k says */
+    struct url_list herd_urls = {0};
+    /* Both are read at once: a pipe can be read only once. */
+    struct url_list urls = {.kept = o->herd ? &herd_urls : NULL};
     char message[MESSAGE_SIZE];
     int status;
 
-    if (read_urls(&urls, o, o->keep_alive, message) < 0 ||
-        read_urls(&herd_urls, o, true, message) < 0 || check_targets(&urls, o, message) < 0)
+    if (read_urls(&urls, o, message) < 0 || check_targets(&urls, o, message) < 0)
         status = complain(EXIT_USAGE, message, 0);
     else if (raise_descriptors(o, message) < 0)
         status = complain(EXIT_FAILED, message, 0);

@@ -90,11 +90,14 @@ static int start_herders(struct herd *herd, size_t count, const struct options *
                          const struct url_list *urls)
 {
     for (size_t i = 0; i < count; i++) {
+        uint64_t share = part(o->herd, i, count);
+        size_t window = WINDOW / count + 1;
+        /* poll() takes no more entries than the process may have descriptors; its share is less. */
         struct herder_task task = {.options = o,
                                    .urls = urls,
                                    .first = o->herd * i / count,
-                                   .count = part(o->herd, i, count),
-                                   .window = WINDOW / count + 1,
+                                   .count = share,
+                                   .window = share < window ? share : window,
                                    .own_host = FIRST_SOURCE + (uint32_t)i};
         pid_t pid = start_process(herd, &herd->processes[i], &task.control);
         if (pid == 0)
@@ -150,6 +153,16 @@ int herd_start(struct herd *herd, const struct options *o, struct url_list *urls
     if (start_herders(herd, herders, o, herd_urls) < 0)
         return -1;
     return start_holders(herd, herders, o, urls);
+}
+
+uint64_t herd_processes(const struct options *o)
+{
+    uint64_t crowd = options_hold_only(o) ? options_crowd_size(o) : 0;
+    uint64_t most;
+
+    if (o->herd + crowd == 0 || most_each(&most) < 0) /* herd_start() says why not */
+        return 0;
+    return (o->herd + most - 1) / most + (crowd + most - 1) / most;
 }
 
 int herd_watch(struct herd *herd, int epoll_fd)

@@ -38,7 +38,7 @@ struct herd {
     struct herd_process *processes; /* owned; first those of the herd */
     size_t count;
     size_t unsettled;    /* processes that are still opening connections */
-    uint64_t settled_ns; /* how long they took */
+    uint64_t settled_ns; /* how long they took, or until the signal that came first */
     bool failed;         /* one of the herd has failed: it will not be complete */
     size_t died;         /* processes that ended before their time */
     char problem[160];
@@ -50,6 +50,9 @@ struct herd {
  */
 int herd_start(struct herd *herd, const struct options *options, struct url_list *urls,
                const struct url_list *herd_urls);
+
+/* How many processes it takes; to each goes a descriptor of hammer's. */
+uint64_t herd_processes(const struct options *options);
 
 /* Lets epoll report what the processes tell. 0, or -1 with errno. */
 int herd_watch(struct herd *herd, int epoll_fd);

@@ -154,8 +154,12 @@ static void open_all(struct herder *h)
         if (h->failed)
             return;
         if (poll(h->polled, h->task->window + 1, wait_ms) < 0) {
-            h->ended = errno != EINTR;
-            continue;
+            if (errno == EINTR)
+                continue;
+            h->news.report.refused++; /* else what is there would pass for the whole herd */
+            h->news.error = errno;
+            h->failed = true;
+            return;
         }
         uint64_t now = clock_now();
         h->ended = h->polled[0].revents != 0;

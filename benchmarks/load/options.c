@@ -142,8 +142,8 @@ static bool parse_number_option(struct options *o, const struct number_option *n
     double value;
     if (!parse_number(optarg, unit, n->min, n->max, &value) ||
         (n->scale == 1 && value != (double)(uint64_t)value)) {
-        snprintf(message, message_size, "%s: '%s' is not a %snumber from %.10g to %.10g%s", n->name,
-                 optarg, n->scale == 1 ? "whole " : "", n->min, n->max, unit);
+        snprintf(message, message_size, "%s: '%.400s' is not a %snumber from %.10g to %.10g%s",
+                 n->name, optarg, n->scale == 1 ? "whole " : "", n->min, n->max, unit);
         return false;
     }
     uint64_t *field = (uint64_t *)(void *)((char *)o + n->offset);
@@ -158,7 +158,7 @@ static bool parse_seed(struct options *o, char *message, size_t message_size)
     o->seed = strtoull(optarg, &end, 10);
     if (errno == 0 && end != optarg && *end == '\0' && *optarg != '-')
         return true;
-    snprintf(message, message_size, "--seed: '%s' is not a whole number below 2^64", optarg);
+    snprintf(message, message_size, "--seed: '%.400s' is not a whole number below 2^64", optarg);
     return false;
 }
 
@@ -166,7 +166,7 @@ static bool parse_rate(struct options *o, char *message, size_t message_size)
 {
     if (parse_number(optarg, "", 1e-3, 1e7, &o->rate))
         return true;
-    snprintf(message, message_size, "-r: '%s' is not a number from 0.001 to 10000000", optarg);
+    snprintf(message, message_size, "-r: '%.400s' is not a number from 0.001 to 10000000", optarg);
     return false;
 }
 
@@ -174,7 +174,7 @@ static bool parse_source(struct options *o, char *message, size_t message_size)
 {
     const char *problem = source_list_parse(&o->sources, optarg);
     if (problem)
-        snprintf(message, message_size, "--source: '%s': %s", optarg, problem);
+        snprintf(message, message_size, "--source: '%.400s': %s", optarg, problem);
     return !problem;
 }
 
@@ -182,7 +182,7 @@ static bool parse_ramp(struct options *o, char *message, size_t message_size)
 {
     if (parse_number(optarg, "", 1, 1e7, &o->ramp))
         return true;
-    snprintf(message, message_size, "--ramp: '%s' is not a number from 1 to 10000000", optarg);
+    snprintf(message, message_size, "--ramp: '%.400s' is not a number from 1 to 10000000", optarg);
     return false;
 }
 
@@ -196,7 +196,7 @@ static bool parse_allow_host(struct options *o, char *message, size_t message_si
         o->allowed_count++;
         return true;
     }
-    snprintf(message, message_size, "--allow-host: '%s' is not a numeric address", optarg);
+    snprintf(message, message_size, "--allow-host: '%.400s' is not a numeric address", optarg);
     return false;
 }
 

@@ -50,7 +50,8 @@ bool options_hold_only(const struct options *options);
 
 /*
  * On OPTIONS_BAD `message` holds one line, or is empty if getopt has already written its own to
- * stderr. Without --seed the seed comes from the kernel's random numbers.
+ * stderr. It has 512 bytes: at most 400 of what was given are cited, so that the reason has room.
+ * Without --seed the seed comes from the kernel's random numbers.
  */
 enum options_result options_parse(struct options *options, int argc, char **argv, char *message,
                                   size_t message_size);

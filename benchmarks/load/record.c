@@ -139,13 +139,14 @@ void outcome_begin(struct outcome *o)
 static void note_clients(struct engine *e, uint64_t now)
 {
     struct outcome *o = &e->outcome;
+    bool measuring = e->schedule.measuring; /* else the run has ended in the warm-up */
 
     o->least_good = UINT64_MAX;
     for (uint64_t i = 0; i < e->options->connections; i++) {
         const struct client *c = &e->clients[i];
         o->least_good = c->good < o->least_good ? c->good : o->least_good;
         o->most_good = c->good > o->most_good ? c->good : o->most_good;
-        if (!client_in_flight(c))
+        if (!client_in_flight(c) || (measuring && record_tally(e, c) == e->warm_up))
             continue;
         o->unfinished++;
         if (now - c->intended > o->oldest_unfinished_ns)
@@ -163,7 +164,7 @@ void outcome_end(struct engine *e)
 
     read_cpu(&user, &system);
     note_clients(e, now);
-    o->unsent = schedule_waiting(s, now);
+    o->unsent = schedule_unsent(s, now);
     o->warm_up_ns = (s->measuring ? s->measure_at : now) - s->origin;
     o->measured_ns = s->measuring ? now - s->measure_at : 0;
     o->cpu_user_ns = s->measuring ? user - o->cpu_user_ns : 0;

@@ -255,7 +255,10 @@ static void put_held(struct json *j, const struct engine *e)
 
     for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
         crowd_report_add(&all, &e->crowd.reports[kind]);
-    json_number(j, "settled_s", (double)e->herd.settled_ns / 1e9);
+    if (herd_is_settled(&e->herd))
+        json_number(j, "settled_s", (double)e->herd.settled_ns / 1e9);
+    else
+        json_null(j, "settled_s"); /* a signal came first */
     put_crowd(j, "crowd", &all);
 }
 

@@ -168,7 +168,9 @@ void report_text(const struct engine *e, FILE *out)
     const struct tally *w = e->warm_up;
 
     if (options_hold_only(e->options)) {
-        fprintf(out, "all decided after %g s\n", (double)e->herd.settled_ns / 1e9);
+        fprintf(out, "%s after %g s\n",
+                herd_is_settled(&e->herd) ? "all decided" : "interrupted before all was decided,",
+                (double)e->herd.settled_ns / 1e9);
         put_crowds(out, e);
         return;
     }

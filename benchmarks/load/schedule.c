@@ -8,9 +8,12 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* What is further away than 2^62 ns (146 years) does not fit into the sum, and never comes. */
 static uint64_t intended_at(const struct schedule *s, uint64_t i)
 {
-    return s->origin + (uint64_t)((double)i * s->interval);
+    double ns = (double)i * s->interval;
+
+    return ns < 0x1p62 ? s->origin + (uint64_t)ns : CLOCK_NEVER;
 }
 
 /* How many intended times lie in the first `span` nanoseconds. */
@@ -80,6 +83,15 @@ uint64_t schedule_waiting(const struct schedule *s, uint64_t now)
         return 0;
     uint64_t due = smaller(count_within(s, now - s->origin), s->limit);
     return due > s->taken ? due - s->taken : 0;
+}
+
+uint64_t schedule_unsent(const struct schedule *s, uint64_t now)
+{
+    uint64_t waiting = schedule_waiting(s, now);
+    if (waiting == 0 || !s->measuring)
+        return waiting;
+    uint64_t warm_up = count_within(s, s->measure_at - s->origin);
+    return waiting - (warm_up > s->taken ? warm_up - s->taken : 0);
 }
 
 uint64_t schedule_next(const struct schedule *s, uint64_t now, bool client_free)

@@ -47,6 +47,9 @@ bool schedule_is_measured(const struct schedule *s, uint64_t intended);
 /* Open loop: how many requests are due and not taken. Closed loop: 0. */
 uint64_t schedule_waiting(const struct schedule *s, uint64_t now);
 
+/* Of those, the ones that belong to the measurement; all while that has not begun. */
+uint64_t schedule_unsent(const struct schedule *s, uint64_t now);
+
 /* The next time at which something changes by itself, or CLOCK_NEVER. */
 uint64_t schedule_next(const struct schedule *s, uint64_t now, bool client_free);
 

@@ -148,7 +148,8 @@ const char *url_list_add(struct url_list *list, const char *text, size_t length,
     if ((problem = build_request(&url, &parts, style)))
         return problem;
     list->items[list->count++] = url;
-    return NULL;
+    style.keep_alive = true;
+    return list->kept ? url_list_add(list->kept, text, length, style) : NULL;
 }
 
 static size_t trimmed_length(const char *line, size_t length)
@@ -169,7 +170,7 @@ int url_list_read(struct url_list *list, const char *path, struct request_style 
     FILE *file = fopen(path, "re");
 
     if (!file) {
-        snprintf(message, message_size, "%s: %s", path, strerror(errno));
+        snprintf(message, message_size, "%.400s: %s", path, strerror(errno));
         return -1;
     }
     while (!problem && (length = getline(&line, &size, file)) >= 0) {
@@ -179,9 +180,9 @@ int url_list_read(struct url_list *list, const char *path, struct request_style 
             problem = url_list_add(list, line, n, style);
     }
     if (problem)
-        snprintf(message, message_size, "%s:%zu: %s", path, number, problem);
+        snprintf(message, message_size, "%.400s:%zu: %s", path, number, problem);
     else if (ferror(file))
-        snprintf(message, message_size, "%s: %s", path, strerror(errno));
+        snprintf(message, message_size, "%.400s: %s", path, strerror(errno));
     int result = problem || ferror(file) ? -1 : 0;
     free(line);
     fclose(file); /* opened for reading: nothing can be lost here */

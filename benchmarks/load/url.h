@@ -24,7 +24,8 @@ struct url_list {
     size_t capacity;
     struct endpoint *endpoints; /* the distinct addresses of all URLs */
     size_t endpoint_count;
-    char *first; /* text of the first URL, for the report */
+    char *first;           /* text of the first URL, for the report */
+    struct url_list *kept; /* NULL, or a list that gets them too, asked for with keep-alive */
 };
 
 /* The pieces of http://HOST[:PORT][/TARGET], pointing into the text. */

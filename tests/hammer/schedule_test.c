@@ -84,6 +84,7 @@ static void test_open(void)
     OK(!schedule_is_measured(&s, T + NS_PER_S / 2 - 1));
     OK(schedule_is_measured(&s, T + NS_PER_S / 2));
     schedule_begin_measuring(&s, T + NS_PER_S / 2, 1);
+    OK(schedule_unsent(&s, T + 600 * NS_PER_MS) == 100);
     OK(take_all(&s, T + 100 * NS_PER_S) == 1500 - 11);
     OK(!schedule_is_over(&s, s.end_at - 1, 0));
     OK(schedule_is_over(&s, s.end_at, 0));
@@ -104,6 +105,16 @@ static void test_open_by_number(void)
     OK(schedule_is_over(&s, T + 1000 * NS_PER_S, 0));
 }
 
+/* A number that is never reached: the last one would be due after 3000 years. */
+static void test_open_by_a_vast_number(void)
+{
+    struct options o = {.rate = 10, .requests = 1000000000000, .seconds_ns = NS_PER_S};
+    struct schedule s;
+
+    schedule_begin(&s, &o, T);
+    OK(s.limit == 10 && s.end_at == T + NS_PER_S);
+}
+
 int main(void)
 {
     test_closed_by_number();
@@ -111,5 +122,6 @@ int main(void)
     test_closed_warm_up_then_number();
     test_open();
     test_open_by_number();
+    test_open_by_a_vast_number();
     return tap_end();
 }

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.hammer.hammer_support import (
     Peer,
     Script,
     Server,
+    binary,
     errors_of,
     hold,
     holding,
@@ -114,10 +116,11 @@ def test_more_than_one_process_may_have_descriptors_for() -> None:
         wait_for(lambda: server.connections == 100)
         assert report(held.end(), "crowd")["held"] == 100
     assert {**server.sources} == of_five
-    with Server(keep_alive) as server:
-        result = measure("-k -n 2 --herd 100", server.url(), before=limited(40))
-    assert report(result, "herd")["held"] == 100
-    assert {**server.sources} == {"127.0.0.1": 1, **of_five}
+    for herd in 100, 24:  # 24: poll() would not take as many as the window has
+        with Server(keep_alive) as server:
+            result = measure(f"-k -n 2 --herd {herd}", server.url(), before=limited(40))
+        assert report(result, "herd")["held"] == herd
+        assert {**server.sources} == {"127.0.0.1": 1, **(of_five if herd == 100 else {"127.1.0.1": 24})}
 
 
 @pytest.mark.parametrize("options", ["--slow 1 --drip 1", f"--slow-read 1 {SLOWLY}"])
@@ -274,6 +277,36 @@ def test_herd_and_crowd_together_told_to_people() -> None:
     assert "herd: 3 wanted, 3 established, 3 held at the end; 3 served" in told
     assert "idle: 2 wanted, 2 established, 2 held at the end" in told
     assert len(server.heads) == 3
+
+
+def ended_early(*options: str) -> tuple[int, str, str, int]:
+    """The status and output of one that is ended while it waits for its herd; connections it had until then."""
+    with (
+        Server(hold) as server,
+        subprocess.Popen(
+            [str(binary()), *options, "--herd", "1", server.url()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        wait_for(lambda: signal.SIGTERM in proc.blocked_signals(process.pid))
+        process.terminate()
+        out, err = process.communicate(timeout=HANG_S)
+    return process.returncode, out, err, server.connections
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_signal_before_all_is_decided_is_told(options: list[str]) -> None:
+    status, out, err, _ = ended_early(*options)
+    assert (status, err) == (1, "hammer: herd: 0 of 1 connections at the end\n")
+    assert '"settled_s": null, ' in out or out.startswith("interrupted before all was decided, after ")
+
+
+def test_a_signal_before_the_herd_is_there_begins_no_crowd() -> None:
+    status, out, _, connections = ended_early("-n", "1", "--idle", "3")
+    assert (status, connections <= 1) == (128 + signal.SIGTERM, True)
+    assert out.startswith("interrupted") and "idle: 3 wanted, 0 established, 0 held at the end" in out
 
 
 # ---- a herd: idle keep-alive connections in processes of their own, there before the load begins

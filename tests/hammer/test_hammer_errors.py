@@ -136,6 +136,13 @@ def test_a_crowd_that_cannot_send_is_dropped(made_to_fail: Failing) -> None:
     assert (result["good"], result["slow_read"]["dropped"]) == (9, 1)
 
 
+def test_a_crowd_that_cannot_connect_at_all_is_lost_from_the_start(made_to_fail: Failing) -> None:
+    with Server(keep_alive) as server:
+        words = ("-n", "1", "--idle", "2", "--drip", "600000", server.url())
+        idle = json.loads(made_to_fail("connect:error=EADDRNOTAVAIL:when=1..2", *words).stdout)["idle"]
+    assert (idle["refused"], idle["first_loss_s"]) == (2, pytest.approx(0, abs=1e-6))
+
+
 def test_a_reply_that_fills_the_buffer(made_to_fail: Failing) -> None:
     """All of it has come before it is received, and nothing is to be looked for behind it."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 65480\r\nX: "
@@ -144,6 +151,23 @@ def test_a_reply_that_fills_the_buffer(made_to_fail: Failing) -> None:
         done = made_to_fail("recvfrom:delay_enter=200000", "-n", "1", server.url())
     result = json.loads(done.stdout)
     assert (result["good"], errors_of(result)) == (1, {})
+
+
+def test_clients_that_rest_do_not_begin_before_their_turn(made_to_fail: Failing, tmp_path: Path) -> None:
+    """Eight are refused, one after the other; when the last is, the others have rested, and begin together."""
+    with Server(one_reply(OK_CLOSE)) as server:
+        inject = "connect:error=ECONNREFUSED:delay_enter=20000:when=1..8"
+        words = ("-n", "16", "-c", "8", "--samples", str(tmp_path / "samples"), server.url())
+        assert made_to_fail(inject, *words).returncode == 0
+    starts = [int(row["start_ns"]) for row in rows(tmp_path / "samples")]
+    assert len({*starts}) == len(starts) == 16
+
+
+def test_a_summary_with_a_gap_is_no_success(made_to_fail: Failing) -> None:
+    """The first write fails, and those after it do not: so does a pipe that does not block."""
+    with Server(keep_alive) as server:
+        done = made_to_fail("write:error=ENOSPC:when=1", "-k", "-n", "3000", server.url())
+    assert (done.returncode, done.stderr) == (1, "hammer: stdout: No space left on device\n")
 
 
 def test_errors_do_not_end_the_run_or_enter_the_times() -> None:
@@ -233,6 +257,13 @@ def test_bad_usage_is_one_clear_line(args: str, says: str) -> None:
     assert says in result.stderr
 
 
+@pytest.mark.parametrize("args", [(f"{URL}{'a' * 9000}",), ("--source", "127.0.0.2," * 99)], ids=len)
+def test_what_is_long_leaves_room_for_the_reason(args: tuple[str, ...]) -> None:
+    result = run("-n 1", *args)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.endswith((": longer than 8000 bytes\n", ": not an IPv4 address\n"))
+
+
 @pytest.mark.parametrize("host", ["192.0.2.1", "10.1.2.3", "0.0.0.0", "[2001:db8::1]", "128.0.0.1"])
 def test_refuses_what_is_not_loopback(host: str) -> None:
     with Server(keep_alive) as server:
@@ -265,6 +296,7 @@ def test_line_of_a_bad_url_in_a_file(tmp_path: Path) -> None:
     ("options", "says"),
     [
         ("-c 100", "needs 116 descriptors, but the hard limit is 60"),
+        ("-c 40 --herd 600", "needs 70 descriptors, but the hard limit is 60"),  # 14 processes
         ("--samples /nonexistent/samples", "/nonexistent/samples: No such file or directory"),
     ],
 )
@@ -285,6 +317,13 @@ def test_full_disk_under_the_samples() -> None:
     assert result.returncode == 1
     assert result.stderr == "hammer: /dev/full: No space left on device\n"
     assert result.stdout.startswith("1 fetches"), "the summary is not lost"
+
+
+def test_a_summary_that_cannot_be_written_takes_no_samples_with_it(tmp_path: Path) -> None:
+    with Server(keep_alive) as server, open("/dev/full", "wb") as full:
+        done = run(f"-n 3 --samples {tmp_path}/samples", server.url(), stdout=full.fileno())
+    assert (done.returncode, done.stderr) == (1, "hammer: stdout: No space left on device\n")
+    assert len(rows(tmp_path / "samples")) == 3
 
 
 def test_a_crowd_that_nobody_can_be_told_of() -> None:

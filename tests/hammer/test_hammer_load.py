@@ -158,6 +158,17 @@ def test_random_choice_covers_the_list_and_follows_the_seed(tmp_path: Path) -> N
     assert len(paths) == 20
 
 
+def test_urls_may_come_from_a_pipe() -> None:
+    """Which can be read once; the herd's requests differ from the others."""
+    with Server(keep_alive) as server:
+        words = [str(binary()), "--json", "-n", "3", "--herd", "2", "-i", "/dev/stdin"]
+        done = subprocess.run(
+            words, input=server.url("/a"), capture_output=True, text=True, timeout=HANG_S, check=False
+        )
+    assert (done.stderr, json.loads(done.stdout)["good"]) == ("", 3)
+    assert [b"Connection: close" in head for head in server.heads] == [False] * 2 + [True] * 3
+
+
 def test_several_servers() -> None:
     with Server(keep_alive) as one, Server(keep_alive) as two:
         assert measure("-k -n 100 -c 2", one.url(), two.url())["good"] == 100
@@ -230,13 +241,14 @@ def test_open_loop_keeps_its_schedule_with_all_connections_alike(tmp_path: Path)
     assert (result["fairness"]["min"] > 0, server.connections) == (True, 8)
 
 
-def test_open_loop_that_cannot_keep_up_says_what_it_never_sent() -> None:
-    _, result = measure_on(hold, "-r 100 -s 0.5 -c 1 -t 0.3")
+@pytest.mark.parametrize("warm_up", ["0", "0.3"])
+def test_open_loop_that_cannot_keep_up_says_what_it_never_sent(warm_up: str) -> None:
+    _, result = measure_on(hold, f"-r 100 -s 0.5 -c 1 -t 0.3 -w {warm_up}")
     assert result["good"] == 0
     done = result["requests"] + result["unfinished"] + result["unsent"]
-    assert done == 50, "every intended request is accounted for"
+    assert done == 50, "every request intended after the warm-up is accounted for"
     assert result["unsent"] > 0
-    assert errors_of(result) == {"timeout": result["requests"]}
+    assert result["errors"]["timeout"] == result["requests"]
 
 
 def test_open_loop_counts_by_the_window_in_which_requests_were_due() -> None:
@@ -329,4 +341,22 @@ def test_a_second_signal_ends_it_at_once(start: list[str]) -> None:
         assert process.stdout.read(1) == b"{", "the summary has begun"
         process.send_signal(signal.SIGINT)
         process.wait(timeout=HANG_S)
+    assert process.returncode == -signal.SIGINT
+
+
+def test_two_signals_end_it_where_it_prints_after_its_own_end() -> None:
+    with (
+        Server(keep_alive) as server,
+        subprocess.Popen(
+            [str(binary()), "--json", "-k", "-n", "3000", server.url()], stdout=subprocess.PIPE, pipesize=4096
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"{", "the summary has begun"
+
+        def ended() -> bool:
+            process.send_signal(signal.SIGINT)
+            return process.poll() is not None
+
+        wait_for(ended)
     assert process.returncode == -signal.SIGINT
