@@ -33,8 +33,14 @@ static void handle(int signal_number, void (*handler)(int))
 
 void children_signals(void)
 {
+    sigset_t ending;
     handle(SIGCHLD, SIG_DFL);
     handle(SIGTERM, SIG_DFL);
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGALRM);
+    if (sigprocmask(SIG_UNBLOCK, &ending, NULL) == -1)
+        die_errno("sigprocmask");
 }
 
 void children_open(struct children *children, unsigned patience)

@@ -407,10 +407,13 @@ def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.P
 
 @pytest.mark.parametrize("command", [*(f"{name} -n 10" for name in FORKING), "spawn -n 10 vfork"])
 def test_inherited_signal_settings_do_not_matter(micro: Micro, command: str) -> None:
-    """With SIGCHLD ignored, as some init programs leave it, no child could be waited for."""
+    """With SIGCHLD ignored, as some init programs leave it, no child could be waited for; one that has SIGTERM
+    blocked would not end by it.
+    """
 
     def ignore() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGALRM})
 
     assert len(micro.rows(command, before=ignore)) == 10
