@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <linux/loop.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ static _Noreturn void become_mkfs(const struct own_mount *own, const char *image
 static void make_files_in(const struct own_mount *own, const char *image)
 {
     int status;
+    signal(SIGCHLD, SIG_DFL); /* were it ignored, nobody could wait for a child */
     pid_t pid = fork();
     if (pid == -1)
         die_errno("fork");

@@ -111,6 +111,7 @@ static in_port_t start(const char *program, size_t threads)
     snprintf(count, sizeof count, "%lu", (unsigned long)threads);
     if (pipe(said) < 0)
         die_errno("pipe");
+    signal(SIGCHLD, SIG_DFL); /* were it ignored, nobody could wait for a child */
     server = fork();
     if (server < 0)
         die_errno("fork");

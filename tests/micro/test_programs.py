@@ -20,6 +20,7 @@ from tests.micro.micro_support import (
     UNSUPPORTED,
     Micro,
     await_end_of_session,
+    children_ignored,
     limited,
     one_line,
     table,
@@ -407,13 +408,20 @@ def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.P
 
 @pytest.mark.parametrize("command", [*(f"{name} -n 10" for name in FORKING), "spawn -n 10 vfork"])
 def test_inherited_signal_settings_do_not_matter(micro: Micro, command: str) -> None:
-    """With SIGCHLD ignored, as some init programs leave it, no child could be waited for; one that has SIGTERM
-    blocked would not end by it.
-    """
+    """With SIGCHLD ignored no child could be waited for; one that has SIGTERM blocked would not end by it."""
 
     def ignore() -> None:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        children_ignored()
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGALRM})
 
     assert len(micro.rows(command, before=ignore)) == 10
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["nagle -n 3 one", "zerocopy -n 5 -s 2000", "stat-cost -n 20 -v 10 open ext2 warm @"],
+)
+def test_a_child_is_waited_for_where_none_could_be(micro: Micro, command: str) -> None:
+    micro.skip_in("diet", "musl")
+    assert micro.rows(command, before=children_ignored, may_lack=True)
