@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import time
@@ -21,6 +23,12 @@ def full(micro: Micro) -> Micro:
     """Those of a C library that has what they need."""
     micro.skip_in("diet", "musl")
     return micro
+
+
+def no_bytes() -> None:
+    """Files may be made, and have no content: a write fails, which is no signal."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
 def traces(micro: Micro) -> list[str]:
@@ -58,6 +66,19 @@ def test_without_loop_devices_nothing_is_left(full: Micro) -> None:
     assert (done.returncode, done.stdout) == (UNSUPPORTED, "")
     assert "no loop device" in done.stderr
     assert list(full.at.parent.glob(f"{full.at.name}*")) == []
+
+
+@pytest.mark.parametrize("kind", ["here", "tmpfs"])
+@pytest.mark.parametrize(
+    "command",
+    ["mmap-files -n 5 KIND @", "stat-cost -n 20 -v 10 open KIND warm @", "kernel-aio -m 64 posix KIND @"],
+)
+def test_a_write_that_fails_leaves_nothing(full: Micro, command: str, kind: str) -> None:
+    full.skip_in("tsan", why="kernel-aio is not built with this sanitizer")
+    status, out, err = full.run(command.replace("KIND", kind), no_bytes)
+    assert (status, out) in ((1, ""), (UNSUPPORTED, "")), err
+    assert "write" in err or status == UNSUPPORTED
+    assert not full.at.exists()
 
 
 # ---- mmap-files, mmap-pages, stat-cost, directory-size
