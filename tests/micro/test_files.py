@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.micro.micro_support import PATIENCE_S, UNSUPPORTED, Micro, Rows
+from tests.micro.micro_support import PATIENCE_S, SANITIZED, UNSUPPORTED, Before, Micro, Rows, limited
 
 FORGETTABLE = ["ext2", "ext4", "xfs", "btrfs"]
 
@@ -220,6 +220,14 @@ def test_a_line_for_each_batch(full: Micro, way: str, kind: str) -> None:
     assert cancelled in (0, 1)
     if full.variant == "bin":
         assert threads == (way == "posix")
+
+
+@pytest.mark.parametrize(("before", "says"), [(no_bytes, "write "), (limited(resource.RLIMIT_NOFILE, 20), "open ")])
+def test_blocks_that_cannot_be_made_or_opened(micro: Micro, before: Before, says: str) -> None:
+    micro.skip_in("diet", *SANITIZED, why="not for this C library, or not built")
+    said = micro.complaint("aio-threads -n 40 files @", before)
+    assert said.startswith(f"{says}{micro.at}: ")
+    assert not micro.at.exists()
 
 
 # ---- disk-read
