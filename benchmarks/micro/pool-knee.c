@@ -86,6 +86,24 @@ static void remove_files(void)
     rmdir(folder);
 }
 
+/* The signal ends us all the same. */
+static void on_end(int signum)
+{
+    remove_files();
+    signal(signum, SIG_DFL);
+    raise(signum);
+}
+
+static void remove_files_at_end(void)
+{
+    static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (signal(endings[i], on_end) == SIG_IGN) /* as nohup(1) leaves SIGHUP */
+            signal(endings[i], SIG_IGN);
+    atexit(remove_files);
+}
+
 /* Of a length, and of no blocks: what is in it does not matter. */
 static void make_file(const char *path)
 {
@@ -94,7 +112,7 @@ static void make_file(const char *path)
     folder = path;
     if (mkdir(path, 0755) < 0)
         die_errno("mkdir %s", path);
-    atexit(remove_files);
+    remove_files_at_end();
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 || ftruncate(fd, FILE_BYTES) < 0)
         die_errno("%s", file);

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.process import wait_until
 from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, children_ignored, limited, table
 
 WAYS = ("accept", "epoll", "exclusive", "reuseport")
@@ -118,6 +119,18 @@ def test_no_more_clients_are_served_than_there_are_threads(pool: Micro) -> None:
     assert row["wait_us"] > row["hold_us"] > 0, "27 of 30 wait for others"
     assert row["stay"] == pytest.approx(1 + row["wait_us"] / row["hold_us"], rel=1e-3)
     assert row["there"] == pytest.approx(3 * row["load"] / 100 * row["stay"], rel=1e-3), "N = X R"
+    assert not pool.at.exists()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGALRM])
+def test_who_is_ended_leaves_no_folder(pool: Micro, ending: signal.Signals) -> None:
+    """SIGALRM is its own, after 300 s."""
+    child = pool.start(f"pool-knee -r 1 -n 100 {pool.folder / '05-pool'} @", stdout=-1)
+    assert wait_until((pool.at / "reply").exists, PATIENCE_S)
+    child.send_signal(ending)
+    child.communicate(timeout=PATIENCE_S)
+    assert child.returncode == -ending
+    await_end_of_session(child.pid)
     assert not pool.at.exists()
 
 
