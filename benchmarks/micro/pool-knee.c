@@ -45,6 +45,8 @@
 #define READ_BUFFER  4096
 #define PATIENCE     300 /* seconds for the whole run */
 
+#define CANNOT_EXECUTE 127 /* the child's status, as a shell's */
+
 static const char request[] = "GET /reply HTTP/1.0\r\n\r\n";
 
 /* A client that has come and not gone. `began`: its first byte came then; 0 while it waits. */
@@ -140,15 +142,22 @@ static in_port_t start(const char *program, size_t threads)
         close(said[0]);
         close(said[1]);
         execl(program, program, "-p", "0", "-w", count, folder, (char *)NULL);
-        die_errno("%s", program);
+        warn_errno("%s", program);
+        _exit(CANNOT_EXECUTE); /* not exit(): the files are our parent's */
     }
     close(said[1]);
     FILE *from = fdopen(said[0], "r");
     if (from == NULL)
         die_errno("fdopen");
     char *port = fgets(line, sizeof line, from) ? strrchr(line, ':') : NULL;
-    if (port == NULL)
+    if (port == NULL) {
+        int status;
+        if (kill(server, SIGTERM) < 0 || waitpid(server, &status, 0) < 0)
+            die_errno("stop the server");
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_EXECUTE)
+            exit(EXIT_FAILURE); /* the child has said why */
         die(EXIT_FAILURE, "%s has not said where it listens", program);
+    }
     return htons((in_port_t)atoi(port + 1));
 }
 
