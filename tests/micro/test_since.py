@@ -3,6 +3,7 @@ facts, and no times.
 """
 
 import http.client
+import os
 import re
 import resource
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance import proc
 from tests.conformance.process import wait_until
 from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, children_ignored, limited, table
 
@@ -65,6 +67,18 @@ def test_no_process_outlives_the_first(slow: Micro, tmp_path: Path) -> None:
     server.kill()
     server.communicate(timeout=PATIENCE_S)
     await_end_of_session(server.pid)
+
+
+def test_a_process_that_is_missing_is_an_error(slow: Micro, tmp_path: Path) -> None:
+    """With one less its waits are those of another queue."""
+    server = slow.start(f"one-slow -p 0 -w 3 -m accept {tmp_path}", stdout=-1)
+    assert server.stdout and server.stdout.readline()
+    missing = proc.children(server.pid)[1]
+    os.kill(missing, signal.SIGKILL)
+    assert wait_until(lambda: not proc.alive(missing), PATIENCE_S)
+    server.terminate()
+    _, err = server.communicate(timeout=PATIENCE_S)
+    assert (server.returncode, err.splitlines()[-1]) == (1, "one-slow: a process has ended before it was told to")
 
 
 @pytest.mark.parametrize("arguments", ["", "-m poll", "-m accept -w 65"])
