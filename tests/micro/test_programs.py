@@ -82,7 +82,9 @@ PROGRAMS = {
         "-n 100 edge", "closed_event delete_ebadf reused_event undup_event out_of_order", [1],
         ("", "level", "edge oneshot", "-n -1 edge"), ("diet",),
     ),
-    "event-rate": Program("poll", "waits events_per_wait messages_per_wait lost rate", 1),
+    "event-rate": Program(
+        "poll", "waits events_per_wait messages_per_wait lost rate", 1, ("", "sigio-handler", "sigio-signalfd"),
+    ),
     "event-wait": Program("-n 20 poll", "wait_ns event_ns calls send_ns read_ns", 20),
     "fairness": Program(
         "-n 5", "spinner cpu_ns involuntary share", range(5), tuple(f"-t {n}" for n in NUMBERS),
