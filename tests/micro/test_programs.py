@@ -95,7 +95,7 @@ PROGRAMS = {
     ),
     "fd-alloc": Program(
         "-n 300 dup", "open fd call_ns refill_ns grow_ns", range(300),
-        ("", "dup dup", "dup2", "-k 0 dup", "-l 10 dupfd", "-n 128 -m 128 dupfd", "-t 65 dup"),
+        ("", "dup dup", "dup2", "-k 0 dup", "-l 10 dupfd", "-l 1 dup", "-l 3 dup", "-n 128 -m 128 dupfd", "-t 65 dup"),
     ),
     "first-read": Program(
         "-n 20 together", "asked got reply", 20, ("", "both", "together apart", "-p -1 apart"),
