@@ -2,6 +2,7 @@
 refuse, that a failure is an error and no sample, that no process stays.
 """
 
+import os
 import re
 import resource
 import signal
@@ -303,6 +304,18 @@ def test_a_user_without_rights_is_told_what_it_takes(micro: Micro, command: str,
     status, out, err = micro.run_as_nobody(command)
     assert status == UNSUPPORTED
     assert one_line(command, out, err).startswith(says)
+
+
+def test_pages_that_may_not_be_locked_are_an_error(micro: Micro) -> None:
+    """MSG_ZEROCOPY counts them for the user, root's alone are free."""
+    micro.skip_in("diet", "musl", *SANITIZED)
+    if os.geteuid() == 0 and not micro.can_be_nobody:
+        pytest.skip("root may lock as many as there are")
+    status, out, err = micro.run_as_nobody("zerocopy -s 65536", limited(resource.RLIMIT_MEMLOCK, 4096))
+    if status == UNSUPPORTED:
+        pytest.skip(err.strip())
+    assert status == 1
+    assert one_line("zerocopy", out, err).startswith("send MSG_ZEROCOPY (ulimit -l")
 
 
 def test_too_many_mappings_is_an_error_and_no_sample(micro: Micro) -> None:
