@@ -281,6 +281,11 @@ def test_each_file_once_in_the_order_wanted(micro: Micro, files: Path) -> None:
     assert shuffled != upwards
 
 
+def test_the_last_line_needs_no_newline(micro: Micro, files: Path) -> None:
+    files.write_text(files.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
+    assert len(micro.rows(f"disk-read -n 1 -p 2 {files} sorted")) == 2
+
+
 def test_a_file_that_is_not_there_and_an_empty_list(micro: Micro, files: Path) -> None:
     (files.parent / "07").unlink()
     said = micro.complaint(f"disk-read -n 40 -p 1 {files} sorted")
