@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.conformance import proc
+from tests.conformance.process import wait_until
 from tests.micro.micro_support import (
     PATIENCE_S,
     SANITIZED,
@@ -404,6 +405,20 @@ def test_children_end_with_their_parent(micro: Micro, command: str, size: int) -
         else:
             assert child.returncode == -ending
         await_end_of_session(child.pid)
+
+
+def test_those_who_compete_end_with_their_parent(micro: Micro) -> None:
+    """Killed when they compete for a second each, which are more than this test waits."""
+    child = micro.start("fairness -n 70 -t 1000", stdout=subprocess.DEVNULL)
+
+    def competes() -> bool:
+        used = [proc.stat_fields(pid)[proc.UTIME :][:1] for pid in proc.session(child.pid) if pid != child.pid]
+        return any(int(ticks) > 2 for fields in used for ticks in fields)
+
+    assert wait_until(competes, PATIENCE_S)
+    child.kill()
+    child.communicate(timeout=PATIENCE_S)
+    await_end_of_session(child.pid)
 
 
 def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.Popen[str]:
