@@ -1,7 +1,7 @@
 # The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
 
 DISK_TESTS := disk_cache_test disk_files_test disk_model_test
-UNIT_TESTS := confine_test conn_test coroutine_test file_cache_test queue_test http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
+UNIT_TESTS := confine_test conn_test coroutine_test file_cache_test queue_test http_date_test http_parse_test kqueue_test micro_test open_below_test reply_test $(DISK_TESTS)
 
 conn_test_SRC       := tests/unit/conn_test.c code/06-select/clients.c \
                        $(addprefix code/common/,acknowledged.c clock.c die.c linger.c log.c net.c open_below_walk.c privileges.c refusal.c stop.c unsent.c) \
@@ -17,6 +17,7 @@ http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
 http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
 kqueue_test_SRC_any := tests/unit/kqueue_test.c $(KQUEUE_SRC)
 kqueue_test_SRC_libkqueue := tests/unit/kqueue_test.c
+micro_test_SRC      := tests/unit/micro_test.c benchmarks/micro/micro.c code/common/die.c
 open_below_test_SRC := tests/unit/open_below_test.c code/common/open_below_walk.c
 reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/log.c code/common/open_below_walk.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GOLDEN 0x9e3779b97f4a7c15ull
+#define MOST_BYTES (1ull << 50) /* of a file */
+#define GOLDEN     0x9e3779b97f4a7c15ull
 
 /* The finisher of splitmix64: every bit of the result depends on every bit of x. */
 static uint64_t mix(uint64_t x)
@@ -25,7 +26,7 @@ static bool parse_count(const char **text, uint64_t *value)
         return false;
     *value = strtoull(*text, &end, 10);
     *text = end;
-    return *value > 0 && *value <= 1ull << 50;
+    return *value > 0 && *value <= MOST_BYTES;
 }
 
 static bool parse_size(const char *text, uint64_t *size)
@@ -35,10 +36,13 @@ static bool parse_size(const char *text, uint64_t *size)
         return false;
     const char *unit = *text ? strchr(units, *text) : NULL;
     if (unit) {
-        *size <<= 10 * (unit - units + 1);
+        int shift = 10 * (int)(unit - units + 1);
+        if (*size > MOST_BYTES >> shift) /* shifted, it would lose its upper bits, and be small */
+            return false;
+        *size <<= shift;
         text++;
     }
-    return *text == '\0' && *size <= 1ull << 50;
+    return *text == '\0';
 }
 
 const char *files_add(struct files *f, const char *text)

@@ -9,7 +9,7 @@
  *   utilisation            busy time of the spindles, as a share
  *   queue_depth            requests there, waiting or in service, on average over time
  *   strokes_per_read       how far arms went for a file; 1 is once across the platter
- *   seeks_per_read         requests for which an arm had to move, for each file
+ *   seeks_per_read         requests for which an arm moved or a turn was awaited, for each file
  * Each reader reads a file in pieces of 128 KiB, one after the other, as a kernel without luck
  * would, and then the next. With --metadata cold it is looked up first.
  * Run:   museum-model -j 100 files=100000x102400

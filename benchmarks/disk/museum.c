@@ -158,8 +158,8 @@ static int block_signals(void)
 }
 
 /*
- * Others on this processor would make the disk late, and it needs little of it. Who may not be
- * served first is served in turn: late_ms tells.
+ * The disk needs little of its processor, and whatever else runs there would make it late: so it
+ * goes first. Where we may not ask for that it waits its turn; late_ms in the statistics tells.
  */
 static void be_prompt(void)
 {

@@ -243,6 +243,13 @@ static bool parse_option(struct options *o, int code, char *message, size_t mess
     }
 }
 
+/* In place of a MOUNTPOINT: it was left out. A path may hold a "=", and no pool has a "/". */
+static bool is_pool(const char *word)
+{
+    const char *equals = strchr(word, '=');
+    return equals && !memchr(word, '/', (size_t)(equals - word));
+}
+
 static bool parse_pools(struct options *o, bool model, char **words, char *message,
                         size_t message_size)
 {
@@ -250,7 +257,7 @@ static bool parse_pools(struct options *o, bool model, char **words, char *messa
     const char *help = model ? "museum-model -h explains" : "museum -h explains";
     if (!model && !o->list)
         o->mountpoint = *words ? *words++ : NULL;
-    if (!model && !o->list && (!o->mountpoint || strchr(o->mountpoint, '='))) {
+    if (!model && !o->list && (!o->mountpoint || is_pool(o->mountpoint))) {
         snprintf(message, message_size, "no MOUNTPOINT given (%s)", help);
         return false;
     }

@@ -320,13 +320,25 @@ static const struct way *way_named(const char *name)
     return NULL;
 }
 
+static const char *file_name; /* the file, while it has a name */
+
+static void remove_file(void)
+{
+    if (file_name != NULL)
+        unlink(file_name);
+}
+
 static void open_blocks(const char *path, bool shared, bool cold)
 {
     blocks_make(path, reads);
+    file_name = path;
+    if (atexit(remove_file) != 0)
+        die(EXIT_FAILURE, "atexit: no room");
     for (size_t i = 0; i < reads; i++)
         request[i].fd = shared && i > 0 ? request[0].fd : blocks_open(path, 0);
     if (unlink(path) == -1)
         die_errno("unlink %s", path);
+    file_name = NULL;
     if (cold)
         blocks_forget(request[0].fd);
 }

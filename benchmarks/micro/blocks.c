@@ -1,5 +1,6 @@
 #include "blocks.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,15 @@ off_t block_offset(size_t i)
     return (off_t)i * BLOCK_SPACING;
 }
 
+/* The file is ours: nothing of it may be left. */
+static _Noreturn void die_without(const char *path, const char *call)
+{
+    int error = errno;
+    unlink(path);
+    errno = error;
+    die_errno("%s %s", call, path);
+}
+
 void blocks_make(const char *path, size_t count)
 {
     char block[BLOCK_BYTES];
@@ -31,12 +41,12 @@ void blocks_make(const char *path, size_t count)
         die_errno("open %s", path);
     for (size_t i = 0; i < count; i++)
         if (pwrite(fd, block, sizeof block, block_offset(i)) != (ssize_t)sizeof block)
-            die_errno("write %s", path);
+            die_without(path, "write");
     /* Not fsync(): what else the disk has to write is of no interest, and may take long. */
     if (sync_file_range(fd, 0, 0, WRITE_OUT) == -1)
-        die_errno("sync_file_range %s", path);
+        die_without(path, "sync_file_range");
     if (close(fd) == -1)
-        die_errno("close %s", path);
+        die_without(path, "close");
 }
 
 int blocks_open(const char *path, int flags)

@@ -11,7 +11,10 @@
 /* Where block number i begins. */
 off_t block_offset(size_t i);
 
-/* Makes the new file at path, with count blocks that are on the disk when it returns. */
+/*
+ * Makes the new file at path, with count blocks that are on the disk when it returns. If a call
+ * fails it dies, and leaves no file.
+ */
 void blocks_make(const char *path, size_t count);
 
 /* Opens it for reading, with more flags; no read is to be made ahead. Dies if it cannot. */

@@ -33,8 +33,14 @@ static void handle(int signal_number, void (*handler)(int))
 
 void children_signals(void)
 {
+    sigset_t ending;
     handle(SIGCHLD, SIG_DFL);
     handle(SIGTERM, SIG_DFL);
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGALRM);
+    if (sigprocmask(SIG_UNBLOCK, &ending, NULL) == -1)
+        die_errno("sigprocmask");
 }
 
 void children_open(struct children *children, unsigned patience)
@@ -107,7 +113,7 @@ static _Noreturn void spin(pid_t parent, int nicer)
     errno = 0;
     if (nice(nicer) == -1 && errno != 0)
         _exit(EXIT_FAILURE);
-    /* A new parent means that ours is dead. A pipe, as children.c has it, would have to be read. */
+    /* A new parent means that ours is dead. A pipe, as above, would have to be read. */
     while (getppid() == parent)
         for (volatile int i = 0; i < SPINS; i++)
             ;

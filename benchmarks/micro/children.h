@@ -21,8 +21,9 @@ struct children {
 };
 
 /*
- * What our parent ignores we ignore too; with SIGCHLD ignored no child can be waited for. This ends
- * that; children_open() does it too.
+ * What our parent ignores we ignore too, and what it has blocked is blocked here and in our
+ * children: with SIGCHLD ignored no child can be waited for, and with SIGTERM blocked none ends by
+ * it. This ends that; children_open() does it too.
  */
 void children_signals(void);
 

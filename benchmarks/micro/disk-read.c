@@ -56,6 +56,8 @@ static void read_list(struct run *run, const char *name)
     }
     if (run->text == NULL || ferror(file) || fclose(file) == EOF)
         die_errno("%s", name);
+    if (size > 0 && run->text[size - 1] != '\n') /* there is room for it */
+        run->text[size++] = '\n';
     run->text[size] = '\0';
     for (char *c = run->text; (c = strchr(c, '\n')) != NULL; c++)
         run->count++;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -155,6 +156,8 @@ int main(int argc, char *argv[])
     const struct wait_way *way = wait_way_named(words[0]);
     if (way == NULL)
         die(EXIT_UNSUPPORTED, "%s: there is no such way to wait here", words[0]);
+    if (strncmp(words[0], "sigio-", 6) == 0) /* nothing yet would be taken for the time-out */
+        die(EXIT_USAGE, "%s: that way does not sleep until there is a message", words[0]);
     children_signals();
     struct pairs pairs = pairs_open(options[1].value);
     way->open(pairs.ours, pairs.count);

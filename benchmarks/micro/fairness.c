@@ -25,7 +25,8 @@
 #define MAX_SPINNERS 10000
 #define MAX_MS       1000
 #define NS_PER_MS    1000000U
-#define PATIENCE     300 /* seconds for the whole run */
+#define READINGS     10000 /* of the clock, between two looks for the parent: some 0.3 ms */
+#define PATIENCE     300   /* seconds for the whole run */
 
 /* In memory the processes share. */
 struct spinner {
@@ -54,14 +55,16 @@ static uint64_t involuntary(void)
     return (uint64_t)usage.ru_nivcsw;
 }
 
-/* The clock is read without pause: that is the computing. */
-static _Noreturn void compete(const struct children *children, struct race *race, size_t i)
+/* The clock is read without pause: that is the computing. A new parent means that ours is dead. */
+static _Noreturn void compete(const struct children *children, struct race *race, size_t i,
+                              pid_t parent)
 {
     if (!child_sleep(children))
         _exit(EXIT_FAILURE);
     uint64_t cpu_before = cpu_ns(), stops_before = involuntary();
-    while (now_ns() < race->end)
-        ;
+    while (now_ns() < race->end && getppid() == parent)
+        for (int reading = 0; reading < READINGS && now_ns() < race->end; reading++)
+            ;
     race->spinner[i].cpu_ns = cpu_ns() - cpu_before;
     race->spinner[i].involuntary = involuntary() - stops_before;
     _exit(EXIT_SUCCESS);
@@ -102,11 +105,12 @@ int main(int argc, char *argv[])
     struct race *race = race_new(count);
     struct children children;
     int fork_errno = 0;
+    pid_t parent = getpid();
     children_open(&children, PATIENCE);
     for (made = 0; made < count; made++) {
         pid_t pid = fork();
         if (pid == 0)
-            compete(&children, race, made);
+            compete(&children, race, made, parent);
         if (pid == -1) {
             fork_errno = errno;
             break;

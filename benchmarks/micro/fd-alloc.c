@@ -11,7 +11,8 @@
  * words by a second vector with a bit for each of them. F_DUPFD begins with LEAST each time. If the
  * word of LEAST never gets full, as there are free numbers below LEAST in it, it skips none.
  * With -l 10, number 10 is closed and opened again after each of them: refill_ns is the time of the
- * call that takes it. POSIX wants the lowest free number, and another one ends the run.
+ * call that takes it. POSIX wants the lowest free number, and another one ends the run. (LOW is one
+ * that is opened here, 4 or more: not stdout, nor what is copied.)
  * With -t 1 a thread sleeps beside. grow_ns is call_ns again where the number is a power of two,
  * from FIRST_TABLE on: there Linux makes a table twice as large and copies the old one, and if
  * threads share it, waits until none of them can still be looking at the old one.
@@ -200,6 +201,8 @@ int main(int argc, char *argv[])
     original = make_socket();
     if (original == -1)
         die_errno("socket");
+    if (low > 0 && low <= original)
+        die(EXIT_USAGE, "LOW: descriptor %d is not one of those that are opened here", low);
 
     threads_start(thread, threads, &lock);
     size_t taken = take_all(way, sample, count, low);

@@ -23,6 +23,7 @@
 #define DEFAULT_CHILDREN 1000
 #define MAX_CHILDREN     100000
 #define PATIENCE         300 /* seconds for the whole run */
+
 /* Returns how many children it made: less than count, with errno set, if fork failed. */
 static size_t measure(const struct children *children, uint64_t *fork_ns, size_t count)
 {

@@ -132,6 +132,7 @@ int main(int argc, char *argv[])
         die_errno("bind");
     if (listen(listen_fd, 1) < 0)
         die_errno("listen");
+    signal(SIGCHLD, SIG_DFL); /* were it ignored, nobody could wait for a child */
     pid_t child = fork();
     if (child < 0)
         die_errno("fork");

@@ -122,8 +122,15 @@ int main(int argc, char **argv)
     for (int i = 0; i < workers; i++)
         if (kill(pids[i], SIGTERM) < 0 && errno != ESRCH)
             die_errno("kill");
-    for (int i = 0; i < workers; i++)
-        if (waitpid(pids[i], NULL, 0) < 0)
+    bool failed = false;
+    for (int i = 0; i < workers; i++) {
+        int status;
+        if (waitpid(pids[i], &status, 0) < 0)
             die_errno("waitpid");
+        failed |=
+            !WIFSIGNALED(status) || (WTERMSIG(status) != SIGTERM && WTERMSIG(status) != SIGINT);
+    }
+    if (failed) /* with one less it is another queue */
+        die(EXIT_FAILURE, "a process has ended before it was told to");
     return EXIT_SUCCESS;
 }

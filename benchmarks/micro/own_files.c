@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <linux/loop.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ static _Noreturn void become_mkfs(const struct own_mount *own, const char *image
 static void make_files_in(const struct own_mount *own, const char *image)
 {
     int status;
+    signal(SIGCHLD, SIG_DFL); /* were it ignored, nobody could wait for a child */
     pid_t pid = fork();
     if (pid == -1)
         die_errno("fork");
@@ -192,8 +194,10 @@ static void own_mount(struct own_mount *own)
     own_mount_again(own);
 }
 
-/* Somebody of the system may be looking at a new mount for a moment. */
-/* Once it is unmounted, what was in an image can be mounted again. Nothing is cached then. */
+/*
+ * Once it is unmounted, what was in an image can be mounted again. Nothing is cached then. Somebody
+ * of the system may be looking at a new mount, for a moment.
+ */
 static void own_unmount(const struct own_mount *own)
 {
     for (int i = 0; umount(own->path) == -1; i++) {
@@ -203,14 +207,29 @@ static void own_unmount(const struct own_mount *own)
     }
 }
 
-static struct own_mount mounted;
+static struct own_mount mounted; /* path: NULL, once files_remove() has removed it */
 
-/* Where the system lacks something we end in the middle: nothing of ours may be left then. */
-static void remove_unused(void)
+static int remove_if_possible(const char *path, const struct stat *status, int what,
+                              struct FTW *walk)
+{
+    (void)status;
+    (void)what;
+    (void)walk;
+    remove(path);
+    return 0;
+}
+
+/* Where the system lacks something, or a call fails, we end in the middle: nothing of ours may be
+ * left then. We have made the folder, so all that is in it is ours. */
+static void remove_rest(void)
 {
     if (image_path[0] != '\0')
         unlink(image_path);
-    rmdir(mounted.path); /* fails where it is used, or gone */
+    if (mounted.path == NULL)
+        return;
+    if (strcmp(mounted.type, "here") != 0)
+        umount2(mounted.path, MNT_DETACH); /* fails where nothing was mounted yet */
+    nftw(mounted.path, remove_if_possible, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
 static const char *const types[] = {"here", "tmpfs", "ext2", "ext4", "xfs", "btrfs"};
@@ -233,7 +252,7 @@ void files_make(const char *type, const char *path, size_t count)
     if (mkdir(path, 0700) == -1)
         die_errno("mkdir %s", path);
     mounted = (struct own_mount){.type = type, .path = path, .files = count, .image = -1};
-    if (atexit(remove_unused) != 0)
+    if (atexit(remove_rest) != 0)
         die(EXIT_FAILURE, "atexit: no room");
     if (strcmp(type, "here") != 0)
         own_mount(&mounted);
@@ -261,4 +280,5 @@ void files_remove(void)
         own_unmount(&mounted);
     if (nftw(mounted.path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == -1)
         die_errno("%s", mounted.path);
+    mounted.path = NULL;
 }

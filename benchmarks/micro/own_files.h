@@ -14,10 +14,12 @@ bool files_known(const char *type);
 
 /*
  * Makes the new folder `path`, for `count` files. On "here" it is a folder as any. Else a new file
- * system is mounted there: "tmpfs", or one of the others in a file without a name in the same
- * folder, over a loop device; "ext2" is made without dir_index. Only this process sees the mount,
- * which ends with it, however it ends. Root can have all of them, and tmpfs a user where user
- * namespaces are allowed; without, and without mkfs.TYPE, it dies with EXIT_UNSUPPORTED.
+ * system is mounted there: "tmpfs", or one of the others, over a loop device, in a file beside the
+ * folder that loses its name at once; "ext2" is made without dir_index. Only this process sees the
+ * mount, which ends with it, however it ends. Root can have all of them, and tmpfs a user where
+ * user namespaces are allowed; without, and without mkfs.TYPE, it dies with EXIT_UNSUPPORTED. A
+ * process that exits without files_remove() leaves nothing; one that a signal ends leaves the
+ * folder, and what was in it "here".
  */
 void files_make(const char *type, const char *path, size_t count);
 

@@ -45,6 +45,8 @@
 #define READ_BUFFER  4096
 #define PATIENCE     300 /* seconds for the whole run */
 
+#define CANNOT_EXECUTE 127 /* the child's status, as a shell's */
+
 static const char request[] = "GET /reply HTTP/1.0\r\n\r\n";
 
 /* A client that has come and not gone. `began`: its first byte came then; 0 while it waits. */
@@ -86,6 +88,24 @@ static void remove_files(void)
     rmdir(folder);
 }
 
+/* The signal ends us all the same. */
+static void on_end(int signum)
+{
+    remove_files();
+    signal(signum, SIG_DFL);
+    raise(signum);
+}
+
+static void remove_files_at_end(void)
+{
+    static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (signal(endings[i], on_end) == SIG_IGN) /* as nohup(1) leaves SIGHUP */
+            signal(endings[i], SIG_IGN);
+    atexit(remove_files);
+}
+
 /* Of a length, and of no blocks: what is in it does not matter. */
 static void make_file(const char *path)
 {
@@ -94,7 +114,7 @@ static void make_file(const char *path)
     folder = path;
     if (mkdir(path, 0755) < 0)
         die_errno("mkdir %s", path);
-    atexit(remove_files);
+    remove_files_at_end();
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 || ftruncate(fd, FILE_BYTES) < 0)
         die_errno("%s", file);
@@ -111,6 +131,7 @@ static in_port_t start(const char *program, size_t threads)
     snprintf(count, sizeof count, "%lu", (unsigned long)threads);
     if (pipe(said) < 0)
         die_errno("pipe");
+    signal(SIGCHLD, SIG_DFL); /* were it ignored, nobody could wait for a child */
     server = fork();
     if (server < 0)
         die_errno("fork");
@@ -121,15 +142,22 @@ static in_port_t start(const char *program, size_t threads)
         close(said[0]);
         close(said[1]);
         execl(program, program, "-p", "0", "-w", count, folder, (char *)NULL);
-        die_errno("%s", program);
+        warn_errno("%s", program);
+        _exit(CANNOT_EXECUTE); /* not exit(): the files are our parent's */
     }
     close(said[1]);
     FILE *from = fdopen(said[0], "r");
     if (from == NULL)
         die_errno("fdopen");
     char *port = fgets(line, sizeof line, from) ? strrchr(line, ':') : NULL;
-    if (port == NULL)
+    if (port == NULL) {
+        int status;
+        if (kill(server, SIGTERM) < 0 || waitpid(server, &status, 0) < 0)
+            die_errno("stop the server");
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_EXECUTE)
+            exit(EXIT_FAILURE); /* the child has said why */
         die(EXIT_FAILURE, "%s has not said where it listens", program);
+    }
     return htons((in_port_t)atoi(port + 1));
 }
 

@@ -24,7 +24,7 @@ void resident_fill(char *start, const char *end);
 
 /*
  * The sizes at which these programs measure: 0, first, 2 * first, ... up to most and no further.
- * resident_next(size, first, most) follows size; it is above most behind the last one.
+ * resident_next(size, first) follows size; behind the last one it is above most.
  */
 size_t resident_next(size_t size, size_t first);
 

@@ -51,9 +51,9 @@ static struct shared *shared_new(void)
 }
 
 /* Sleeps until all are there. A new parent means that ours is dead. */
-static _Noreturn void live(const struct children *others, struct shared *shared, bool yields)
+static _Noreturn void live(const struct children *others, struct shared *shared, bool yields,
+                           pid_t parent)
 {
-    pid_t parent = getppid();
     if (!child_sleep(others) || (!yields && setpriority(PRIO_PROCESS, 0, NICEST) == -1))
         _exit(EXIT_FAILURE);
     do {
@@ -70,10 +70,11 @@ static _Noreturn void live(const struct children *others, struct shared *shared,
 static size_t others_make(const struct children *others, size_t count, struct shared *shared,
                           bool yields)
 {
+    pid_t parent = getpid();
     for (size_t made = 0; made < count; made++) {
         pid_t pid = fork();
         if (pid == 0)
-            live(others, shared, yields);
+            live(others, shared, yields, parent);
         if (pid == -1)
             return made;
         children_await_one(others);

@@ -86,15 +86,18 @@ static void read_completions(int fd, bool wait, struct seen *seen)
     }
 }
 
-/* Sends `bytes` bytes; returns how many calls it took. */
-static size_t send_all(int fd, const char *data, size_t bytes, struct seen *seen, uint64_t *took)
+/* Sends `bytes` bytes, after so many calls before; returns how many calls it took. */
+static size_t send_all(int fd, const char *data, size_t bytes, size_t before, struct seen *seen,
+                       uint64_t *took)
 {
     size_t calls = 0;
 
     for (size_t at = 0; at < bytes;) {
         uint64_t start = now_ns();
         ssize_t n = send(fd, data + at, bytes - at, MSG_ZEROCOPY | MSG_NOSIGNAL);
-        if (n < 0 && errno == ENOBUFS) { /* too many completions have not been read */
+        if (n < 0 && errno == ENOBUFS) { /* completions to read, or no pages that may be locked */
+            if (seen->completed == before + calls)
+                die_errno("send MSG_ZEROCOPY (ulimit -l, net.core.optmem_max)");
             read_completions(fd, true, seen);
             continue;
         }
@@ -131,6 +134,7 @@ int main(int argc, char *argv[])
         die_errno("bind");
     if (listen(listen_fd, 1) < 0 || getsockname(listen_fd, (struct sockaddr *)&at, &size) < 0)
         die_errno("listen");
+    signal(SIGCHLD, SIG_DFL); /* were it ignored, nobody could wait for a child */
     pid_t child = fork();
     if (child < 0)
         die_errno("fork");
@@ -143,7 +147,7 @@ int main(int argc, char *argv[])
         die(EXIT_UNSUPPORTED, "SO_ZEROCOPY: %s", strerror(errno));
     memset(data, 'x', sizeof data);
     for (size_t i = 0; i < options[0].value; i++) {
-        calls += send_all(fd, data, options[1].value, &seen, &took);
+        calls += send_all(fd, data, options[1].value, calls, &seen, &took);
         read_completions(fd, false, &seen);
     }
     while (seen.completed < calls)

@@ -410,6 +410,8 @@ def test_the_same_seed_is_the_same_run() -> None:
     ("line", "status", "words"),
     [
         ("museum", 2, "no MOUNTPOINT"),
+        ("museum a=1x1 b=1x1", 2, "no MOUNTPOINT"),
+        ("museum /nonexistent/a=b a=1x1", 1, "/nonexistent/a=b: No such file"),
         ("museum /tmp a", 2, "NAME=COUNTxSIZE"),
         ("museum --speed 0 /tmp a=1x1", 2, "--speed: '0'"),
         ("museum --keep --cache 1 /tmp a=1x1", 2, "exclude each other"),

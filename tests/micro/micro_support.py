@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,11 @@ def await_end_of_session(leader: int) -> None:
 
 def limited(what: int, soft: int, hard: int | None = None) -> Before:
     return lambda: resource.setrlimit(what, (soft, soft if hard is None else hard))
+
+
+def children_ignored() -> None:
+    """As some init programs leave it. No child can be waited for then."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
 def cell(text: str) -> float | str:

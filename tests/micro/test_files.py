@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import time
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.micro.micro_support import PATIENCE_S, UNSUPPORTED, Micro, Rows
+from tests.micro.micro_support import PATIENCE_S, SANITIZED, UNSUPPORTED, Before, Micro, Rows, limited
 
 FORGETTABLE = ["ext2", "ext4", "xfs", "btrfs"]
 
@@ -21,6 +23,12 @@ def full(micro: Micro) -> Micro:
     """Those of a C library that has what they need."""
     micro.skip_in("diet", "musl")
     return micro
+
+
+def no_bytes() -> None:
+    """Files may be made, and have no content: a write fails, which is no signal."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
 def traces(micro: Micro) -> list[str]:
@@ -58,6 +66,19 @@ def test_without_loop_devices_nothing_is_left(full: Micro) -> None:
     assert (done.returncode, done.stdout) == (UNSUPPORTED, "")
     assert "no loop device" in done.stderr
     assert list(full.at.parent.glob(f"{full.at.name}*")) == []
+
+
+@pytest.mark.parametrize("kind", ["here", "tmpfs"])
+@pytest.mark.parametrize(
+    "command",
+    ["mmap-files -n 5 KIND @", "stat-cost -n 20 -v 10 open KIND warm @", "kernel-aio -m 64 posix KIND @"],
+)
+def test_a_write_that_fails_leaves_nothing(full: Micro, command: str, kind: str) -> None:
+    full.skip_in("tsan", why="kernel-aio is not built with this sanitizer")
+    status, out, err = full.run(command.replace("KIND", kind), no_bytes)
+    assert (status, out) in ((1, ""), (UNSUPPORTED, "")), err
+    assert "write" in err or status == UNSUPPORTED
+    assert not full.at.exists()
 
 
 # ---- mmap-files, mmap-pages, stat-cost, directory-size
@@ -201,6 +222,14 @@ def test_a_line_for_each_batch(full: Micro, way: str, kind: str) -> None:
         assert threads == (way == "posix")
 
 
+@pytest.mark.parametrize(("before", "says"), [(no_bytes, "write "), (limited(resource.RLIMIT_NOFILE, 20), "open ")])
+def test_blocks_that_cannot_be_made_or_opened(micro: Micro, before: Before, says: str) -> None:
+    micro.skip_in("diet", *SANITIZED, why="not for this C library, or not built")
+    said = micro.complaint("aio-threads -n 40 files @", before)
+    assert said.startswith(f"{says}{micro.at}: ")
+    assert not micro.at.exists()
+
+
 # ---- disk-read
 
 
@@ -250,6 +279,11 @@ def test_each_file_once_in_the_order_wanted(micro: Micro, files: Path) -> None:
     assert upwards == names[first:] + names[:first]
     assert sorted(shuffled) == names
     assert shuffled != upwards
+
+
+def test_the_last_line_needs_no_newline(micro: Micro, files: Path) -> None:
+    files.write_text(files.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
+    assert len(micro.rows(f"disk-read -n 1 -p 2 {files} sorted")) == 2
 
 
 def test_a_file_that_is_not_there_and_an_empty_list(micro: Micro, files: Path) -> None:

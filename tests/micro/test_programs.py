@@ -2,6 +2,7 @@
 refuse, that a failure is an error and no sample, that no process stays.
 """
 
+import os
 import re
 import resource
 import signal
@@ -14,12 +15,14 @@ from typing import NamedTuple
 import pytest
 
 from tests.conformance import proc
+from tests.conformance.process import wait_until
 from tests.micro.micro_support import (
     PATIENCE_S,
     SANITIZED,
     UNSUPPORTED,
     Micro,
     await_end_of_session,
+    children_ignored,
     limited,
     one_line,
     table,
@@ -81,7 +84,9 @@ PROGRAMS = {
         "-n 100 edge", "closed_event delete_ebadf reused_event undup_event out_of_order", [1],
         ("", "level", "edge oneshot", "-n -1 edge"), ("diet",),
     ),
-    "event-rate": Program("poll", "waits events_per_wait messages_per_wait lost rate", 1),
+    "event-rate": Program(
+        "poll", "waits events_per_wait messages_per_wait lost rate", 1, ("", "sigio-handler", "sigio-signalfd"),
+    ),
     "event-wait": Program("-n 20 poll", "wait_ns event_ns calls send_ns read_ns", 20),
     "fairness": Program(
         "-n 5", "spinner cpu_ns involuntary share", range(5), tuple(f"-t {n}" for n in NUMBERS),
@@ -92,7 +97,7 @@ PROGRAMS = {
     ),
     "fd-alloc": Program(
         "-n 300 dup", "open fd call_ns refill_ns grow_ns", range(300),
-        ("", "dup dup", "dup2", "-k 0 dup", "-l 10 dupfd", "-n 128 -m 128 dupfd", "-t 65 dup"),
+        ("", "dup dup", "dup2", "-k 0 dup", "-l 10 dupfd", "-l 1 dup", "-l 3 dup", "-n 128 -m 128 dupfd", "-t 65 dup"),
     ),
     "first-read": Program(
         "-n 20 together", "asked got reply", 20, ("", "both", "together apart", "-p -1 apart"),
@@ -302,6 +307,18 @@ def test_a_user_without_rights_is_told_what_it_takes(micro: Micro, command: str,
     assert one_line(command, out, err).startswith(says)
 
 
+def test_pages_that_may_not_be_locked_are_an_error(micro: Micro) -> None:
+    """MSG_ZEROCOPY counts them for the user, root's alone are free."""
+    micro.skip_in("diet", "musl", *SANITIZED)
+    if os.geteuid() == 0 and not micro.can_be_nobody:
+        pytest.skip("root may lock as many as there are")
+    status, out, err = micro.run_as_nobody("zerocopy -s 65536", limited(resource.RLIMIT_MEMLOCK, 4096))
+    if status == UNSUPPORTED:
+        pytest.skip(err.strip())
+    assert status == 1
+    assert one_line("zerocopy", out, err).startswith("send MSG_ZEROCOPY (ulimit -l")
+
+
 def test_too_many_mappings_is_an_error_and_no_sample(micro: Micro) -> None:
     most = int(Path("/proc/sys/vm/max_map_count").read_text())
     if micro.variant in SANITIZED or most >= 1_000_000:
@@ -390,6 +407,20 @@ def test_children_end_with_their_parent(micro: Micro, command: str, size: int) -
         await_end_of_session(child.pid)
 
 
+def test_those_who_compete_end_with_their_parent(micro: Micro) -> None:
+    """Killed when they compete for a second each, which are more than this test waits."""
+    child = micro.start("fairness -n 70 -t 1000", stdout=subprocess.DEVNULL)
+
+    def competes() -> bool:
+        used = [proc.stat_fields(pid)[proc.UTIME :][:1] for pid in proc.session(child.pid) if pid != child.pid]
+        return any(int(ticks) > 2 for fields in used for ticks in fields)
+
+    assert wait_until(competes, PATIENCE_S)
+    child.kill()
+    child.communicate(timeout=PATIENCE_S)
+    await_end_of_session(child.pid)
+
+
 def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.Popen[str]:
     """Starts it until, at a stop, it has children; a fast machine may need several starts."""
     for _ in range(20):
@@ -407,10 +438,20 @@ def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.P
 
 @pytest.mark.parametrize("command", [*(f"{name} -n 10" for name in FORKING), "spawn -n 10 vfork"])
 def test_inherited_signal_settings_do_not_matter(micro: Micro, command: str) -> None:
-    """With SIGCHLD ignored, as some init programs leave it, no child could be waited for."""
+    """With SIGCHLD ignored no child could be waited for; one that has SIGTERM blocked would not end by it."""
 
     def ignore() -> None:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        children_ignored()
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGALRM})
 
     assert len(micro.rows(command, before=ignore)) == 10
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["nagle -n 3 one", "zerocopy -n 5 -s 2000", "stat-cost -n 20 -v 10 open ext2 warm @"],
+)
+def test_a_child_is_waited_for_where_none_could_be(micro: Micro, command: str) -> None:
+    micro.skip_in("diet", "musl")
+    assert micro.rows(command, before=children_ignored, may_lack=True)

@@ -3,6 +3,7 @@ facts, and no times.
 """
 
 import http.client
+import os
 import re
 import resource
 import signal
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, limited, table
+from tests.conformance import proc
+from tests.conformance.process import wait_until
+from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, children_ignored, limited, table
 
 WAYS = ("accept", "epoll", "exclusive", "reuseport")
 
@@ -66,6 +69,18 @@ def test_no_process_outlives_the_first(slow: Micro, tmp_path: Path) -> None:
     await_end_of_session(server.pid)
 
 
+def test_a_process_that_is_missing_is_an_error(slow: Micro, tmp_path: Path) -> None:
+    """With one less its waits are those of another queue."""
+    server = slow.start(f"one-slow -p 0 -w 3 -m accept {tmp_path}", stdout=-1)
+    assert server.stdout and server.stdout.readline()
+    missing = proc.children(server.pid)[1]
+    os.kill(missing, signal.SIGKILL)
+    assert wait_until(lambda: not proc.alive(missing), PATIENCE_S)
+    server.terminate()
+    _, err = server.communicate(timeout=PATIENCE_S)
+    assert (server.returncode, err.splitlines()[-1]) == (1, "one-slow: a process has ended before it was told to")
+
+
 @pytest.mark.parametrize("arguments", ["", "-m poll", "-m accept -w 65"])
 def test_what_the_server_refuses(slow: Micro, arguments: str) -> None:
     status, out, err = slow.run(f"one-slow -p 0 {arguments} .")
@@ -109,7 +124,8 @@ def pool(micro: Micro) -> Micro:
 
 def test_no_more_clients_are_served_than_there_are_threads(pool: Micro) -> None:
     """All come at once, and each holds its thread: three threads are busy all the time, and never a fourth."""
-    status, out, err = pool.run(f"pool-knee -w 3 -r 100000 -n 30 -u 3000 {pool.folder / '05-pool'} @")
+    command = f"pool-knee -w 3 -r 100000 -n 30 -u 3000 {pool.folder / '05-pool'} @"
+    status, out, err = pool.run(command, children_ignored)
     assert (status, [line for line in err.splitlines() if "running as root" not in line]) == (0, [])
     [row] = table(out)
     assert list(row) == ["load", "wait_us", "hold_us", "stay", "there"]
@@ -120,11 +136,21 @@ def test_no_more_clients_are_served_than_there_are_threads(pool: Micro) -> None:
     assert not pool.at.exists()
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGALRM])
+def test_who_is_ended_leaves_no_folder(pool: Micro, ending: signal.Signals) -> None:
+    """SIGALRM is its own, after 300 s."""
+    child = pool.start(f"pool-knee -r 1 -n 100 {pool.folder / '05-pool'} @", stdout=-1)
+    assert wait_until((pool.at / "reply").exists, PATIENCE_S)
+    child.send_signal(ending)
+    child.communicate(timeout=PATIENCE_S)
+    assert child.returncode == -ending
+    await_end_of_session(child.pid)
+    assert not pool.at.exists()
+
+
 def test_a_server_that_is_none_and_a_folder_that_is_there(pool: Micro, tmp_path: Path) -> None:
     assert "has not said where it listens" in pool.complaint("pool-knee /bin/true @", status=1)
-    status, out, err = pool.run("pool-knee /nowhere/05-pool @")
-    assert (status, out) == (1, "")
-    assert "No such file or directory" in err
+    assert pool.complaint("pool-knee /nowhere/05-pool @") == "/nowhere/05-pool: No such file or directory"
     assert "File exists" in pool.complaint(f"pool-knee {pool.folder / '05-pool'} {tmp_path}", status=1)
     assert not pool.at.exists()
     assert tmp_path.exists()

@@ -55,9 +55,11 @@ static void test_names(void)
 
 static void test_bad_pools(void)
 {
-    const char *bad[] = {"x",      "=1x1",    "a=",     "a=0x1",        "a=1x0",
-                         "a=1x",   "a=-1x1",  "a=1x1T", "a=1xK",        "a=1x1KK",
-                         ".a=1x1", "a/b=1x1", "a=1y1",  "a=1x9999999G", "a=99999999999999999999x1"};
+    const char *bad[] = {"x", "=1x1", "a=", "a=0x1", "a=1x0", "a=1x", "a=-1x1", "a=1x1T", "a=1xK",
+                         "a=1x1KK", ".a=1x1", "a/b=1x1", "a=1y1", "a=1x9999999G",
+                         "a=99999999999999999999x1",
+                         /* 2^64, and 2^64 and 1 GiB: 0 and 1 GiB in 64 bits */
+                         "a=1x17179869184G", "a=1x17179869185G", "a=1x17592186044416M"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct files f = {.directories = 1};
         tap_ok(files_add(&f, bad[i]) != NULL, "\"%s\" is no pool", bad[i]);
