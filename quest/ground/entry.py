@@ -56,7 +56,8 @@ def begin() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+            # It gets the lowest number that is free: this one. A program that we start is to have it, too.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     sys.stdout = _text(1, sys.stdout, at_once=os.isatty(1))

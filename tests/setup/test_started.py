@@ -276,6 +276,15 @@ def test_signals_that_are_blocked_or_ignored(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+def test_what_we_start_has_the_descriptors_that_were_closed() -> None:
+    """Else its first file would be its standard output."""
+    looks = "for number in 0 1 2; do [ -e /proc/self/fd/$number ] || exit 3; done"
+    script = "from quest.ground.entry import begin\nbegin()\nimport subprocess, sys\n" \
+        f"sys.exit(subprocess.run(['sh', '-c', {looks!r}]).returncode)"  # fmt: skip
+    command = [sys.executable, "-c", script]
+    assert subprocess.run(command, cwd=TREE, preexec_fn=closed(0, 1, 2), check=False).returncode == 0
+
+
 LIMITS = {
     "NOFILE 6": (resource.RLIMIT_NOFILE, 6), "NOFILE 8": (resource.RLIMIT_NOFILE, 8),
     "STACK 64 KB": (resource.RLIMIT_STACK, 65536), "AS 40 MB": (resource.RLIMIT_AS, 40 << 20),
