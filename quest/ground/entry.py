@@ -5,6 +5,7 @@ descriptors, signals and the encoding of the terminal, and it ends with one line
 import contextlib
 import io
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +38,13 @@ class _Pipe(io.RawIOBase):
     def write(self, data: object) -> int:
         view = memoryview(data)  # type: ignore[arg-type]
         try:
-            return os.write(self._descriptor, view)
+            while True:
+                try:
+                    return os.write(self._descriptor, view)
+                except BlockingIOError:  # another program that has the same pipe or terminal made it non-blocking
+                    room = select.poll()
+                    room.register(self._descriptor, select.POLLOUT)
+                    room.poll()
         except BrokenPipeError:  # for programs that are started later, too
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._descriptor)
             return view.nbytes

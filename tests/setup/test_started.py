@@ -2,6 +2,7 @@
 another make or a supervisor. Each state ends with 0, or with one line that names what is wrong.
 """
 
+import fcntl
 import os
 import re
 import resource
@@ -349,3 +350,16 @@ def test_a_full_disk_and_a_reader_that_has_gone(tmp_path: Path) -> None:
         f"make help: {full}", f"make chapters: {full}",
     ])  # fmt: skip
     assert told("| head -n 1 > /dev/null") == (0, [])
+
+
+def test_a_pipe_that_another_made_non_blocking_gets_all() -> None:
+    """It is so for all who have it. More is printed than this one holds."""
+    script = "from quest.ground.entry import run_main\nrun_main(lambda _: print('x' * 500_000) or 0)"
+    theirs, ours = os.pipe()
+    os.set_blocking(ours, False)
+    fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([sys.executable, "-c", script], cwd=TREE, stdout=ours) as process:
+        os.close(ours)
+        with open(theirs, "rb") as file:
+            assert len(file.read()) == 500_001
+    assert process.returncode == 0
