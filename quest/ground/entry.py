@@ -131,17 +131,19 @@ def run_to_status(command: Callable[[], int], prefix: str = "", wrong: int = 2, 
         return status
     except InputError as error:
         _complain(foreign.plain(f"{prefix}{error}"))
-        return wrong
     except Stopped as signalled:
         if stopped:
             _complain(stopped)
-        return 128 + signalled.signal_number
+        wrong = 128 + signalled.signal_number
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        wrong = 128 + signal.SIGINT
     except OSError as error:
         _complain(foreign.line(f"{prefix}{os_error_text(error)}"))
-    # What cannot be written now could not be at the exit either, which would tell it once more.
-    with contextlib.suppress(OSError):
+    # What was printed before is kept. What cannot be written now could not be at the exit either, which would tell it
+    # once more, with a status of its own.
+    try:
+        sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return wrong
 

@@ -363,3 +363,15 @@ def test_a_pipe_that_another_made_non_blocking_gets_all() -> None:
         with open(theirs, "rb") as file:
             assert len(file.read()) == 500_001
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("error", ["InputError('wrong')", "OSError(2, 'wrong')"])
+def test_what_was_printed_before_an_error_is_kept_or_said_to_be_lost_once(error: str) -> None:
+    script = "from quest.ground.entry import run_main\nfrom quest.ground.errors import InputError\n" \
+        f"def main(_):\n    print('before')\n    raise {error}\nrun_main(main)"  # fmt: skip
+    full = os.open("/dev/full", os.O_WRONLY)
+    for sink, said in ((subprocess.PIPE, "before\n"), (full, None)):
+        done = subprocess.run([sys.executable, "-c", script], cwd=TREE, stdout=sink, stderr=subprocess.PIPE, text=True,
+                              check=False)  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (2, said, "wrong\n")
+    os.close(full)
