@@ -25,6 +25,15 @@ def test_no_path_host_or_user_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert foreign.anonymous("http://127.0.0.1:80/a/b") == "http://127.0.0.1:80/a/b"
 
 
+def test_a_user_without_a_home_and_without_a_line_in_passwd(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: int) -> None:
+        raise KeyError("uid not found")
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", none)
+    assert foreign.anonymous(f"{Path.cwd()}/build/x ~ y") == "build/x ~ y"
+
+
 def test_short_processor_names() -> None:
     short = {
         "Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz": "Intel Core i7-8550U",
