@@ -52,6 +52,14 @@ def _prctl(option: int, value: int) -> None:
         PRCTL(option, value, 0, 0, 0)
 
 
+def signal_name(number: int) -> str:
+    """SIGTERM; "signal 35" of a real-time signal, which has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def become_subreaper() -> None:
     """Orphans of the programs we start become our children: they can be found, ended and reaped."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -140,7 +148,7 @@ class Process:
         """How it ended, as "01-iterative ended with status 1: bind: Address in use"."""
         status = self.popen.returncode
         if status is not None and status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
+            how = f"was ended by {signal_name(-status)}"
         else:
             how = f"ended with status {status}"
         words = self.last_words()

@@ -73,7 +73,8 @@ def _end(server: Server) -> str:
         return ""
     if status >= 0:
         return f"ended with status {status}"
-    return f"was ended by signal {-status} ({signal.Signals(-status).name})"
+    named = {int(one): f" ({one.name})" for one in signal.Signals}  # not all real-time signals
+    return f"was ended by signal {-status}{named.get(-status, '')}"
 
 
 def _for_a_student(item: pytest.Item, call: pytest.CallInfo[None]) -> str:

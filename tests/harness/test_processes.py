@@ -38,11 +38,16 @@ def test_ctrl_c_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) 
     assert children() == before
 
 
-def test_a_program_can_be_ended_as_ever() -> None:
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(signal.SIGINT, "SIGINT"), (signal.SIGRTMIN + 1, f"signal {signal.SIGRTMIN + 1}")],
+    ids=["SIGINT", "real-time"],
+)
+def test_a_program_can_be_ended_as_ever(number: int, name: str) -> None:
     with processes.running("sleep", ["sleep", "60"]) as process:
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
         assert process.reap(5)
-        assert process.describe_end() == "sleep was ended by SIGINT"
+        assert process.describe_end() == f"sleep was ended by {name}"
 
 
 def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
