@@ -10,7 +10,6 @@ import json
 import random
 import re
 import resource
-import select
 import shutil
 import socket
 import subprocess
@@ -22,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from quest.ground.places import text_of
-from quest.ground.processes import LISTENING
+from quest.ground.processes import LISTENING, readable
 from quest.learn.run import free_port
 from quest.learn.which.proc import Proc
 from quest.stage.demos import MOST_SECONDS, Act, Demo
@@ -188,7 +187,7 @@ class Scene:
 def _first_line(process: subprocess.Popen[str]) -> str:
     """What it prints first; "" if it ends without a line, or has none in START_SECONDS."""
     assert process.stdout is not None
-    return process.stdout.readline() if select.select([process.stdout], [], [], START_SECONDS)[0] else ""
+    return process.stdout.readline() if readable(process.stdout.fileno(), START_SECONDS) else ""
 
 
 def _end(process: subprocess.Popen[str]) -> None:

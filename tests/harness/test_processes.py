@@ -1,6 +1,8 @@
 """How programs are started and ended."""
 
+import fcntl
 import os
+import resource
 import signal
 import threading
 from collections.abc import Iterator
@@ -57,3 +59,19 @@ def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
     ):
         pass
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_descriptor_that_select_does_not_take() -> None:
+    """As a process has it whose parent left it a thousand files open."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limits[1] < 2048:
+        pytest.skip("ulimit -Hn allows too few")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
+    try:
+        with processes.running("echo", ["echo", "hello"], pipe=True) as process:
+            high = os.fdopen(fcntl.fcntl(process.stdout.fileno(), fcntl.F_DUPFD_CLOEXEC, 1500), "rb", 0)
+            with process.stdout:
+                process.stdout = high
+            assert processes.read_line(process) == "hello"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
