@@ -37,8 +37,8 @@ def labs(given: Given) -> int:
 
 
 def grade_all(given: Given) -> int:
-    """A class's table has a name, wherever it was not given one."""
-    return _run("grade-all", {"CSV": f"{given['DIR']}.csv", **given} if "DIR" in given else given)
+    """A class's table has a name, wherever it was not given one: beside DIR, also where that ends with a /."""
+    return _run("grade-all", {"CSV": f"{Path(given['DIR'])}.csv", **given} if "DIR" in given else given)
 
 
 def check(given: Given) -> int:

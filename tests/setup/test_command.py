@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quest.__main__ import main
-from quest.command import budgets, help, parts, settings
+from quest.command import budgets, help, labs, parts, settings
 from quest.command.goals import BY_NAME, GOALS, GROUPS, Goal, Setting
 from quest.ground.errors import InputError
 from quest.learn.words import Wrong
@@ -137,3 +137,21 @@ def test_the_tests_of_a_part() -> None:
     assert "tests/harness/test_statistics.py" in stats and "tests/setup/test_command.py" not in stats
     assert parts.about("hammer") == [Path("tests/hammer")]
     assert Path("tests/setup/test_command.py") in parts.about("command")
+
+
+# ---- labs
+
+
+def test_the_table_of_a_class_is_beside_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell that completes names writes a / behind that of a folder."""
+    told: list[dict[str, str]] = []
+
+    def run(_: str, given: dict[str, str]) -> int:
+        told.append(given)
+        return 0
+
+    monkeypatch.setattr(labs, "_run", run)
+    for folder in ("submissions", "submissions/"):
+        assert labs.grade_all({"DIR": folder}) == 0
+    labs.grade_all({"DIR": "x", "CSV": "y"})
+    assert [given["CSV"] for given in told] == ["submissions.csv", "submissions.csv", "y"]
