@@ -447,3 +447,14 @@ def test_a_file_that_has_just_gone_has_no_date(tmp_path: Path) -> None:
     assert changed_ns(tmp_path / "gone") == changed_ns(tmp_path / "folder") == 0
     (tmp_path / "4913").touch()  # as an editor writes one, to see whether it may
     assert changed_ns(tmp_path / "4913") > 0
+
+
+def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "WATCHED", (str(tmp_path),))
+    for name, seconds in (("future", 1 << 32), ("chapter.md", 1000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (seconds, seconds))
+    before = read.dates()
+    assert read.dates() == before
+    os.utime(tmp_path / "chapter.md", (2000, 2000))
+    assert read.dates() != before

@@ -2,6 +2,7 @@
 the budgets; which tests are about a part.
 """
 
+import os
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -155,3 +156,14 @@ def test_the_table_of_a_class_is_beside_its_folder(monkeypatch: pytest.MonkeyPat
         assert labs.grade_all({"DIR": folder}) == 0
     labs.grade_all({"DIR": "x", "CSV": "y"})
     assert [given["CSV"] for given in told] == ["submissions.csv", "submissions.csv", "y"]
+
+
+def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path) -> None:
+    """As a copy from a machine has whose clock is ahead."""
+    for name, seconds in (("future", 1 << 32), ("server.c", 1000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (seconds, seconds))
+    before = labs._dates(tmp_path)
+    assert labs._dates(tmp_path) == before
+    os.utime(tmp_path / "server.c", (2000, 2000))
+    assert labs._dates(tmp_path) != before
