@@ -3,6 +3,8 @@ the budgets; which tests are about a part.
 """
 
 import os
+import subprocess
+import sys
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -167,3 +169,11 @@ def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path) -> None:
     assert labs._dates(tmp_path) == before
     os.utime(tmp_path / "server.c", (2000, 2000))
     assert labs._dates(tmp_path) != before
+
+
+def test_an_older_python_is_one_line() -> None:
+    """Else it misses a module here, a type there, and make deps, which has no newer one, was the remedy."""
+    script = "import sys\nsys.version_info = (3, 10, 12, 'final', 0)\nimport quest.__main__"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Python 3.10 is too old: 3.11 or newer is needed, and PYTHON= names it\n"
