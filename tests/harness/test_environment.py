@@ -98,6 +98,9 @@ def test_the_commit_and_whether_files_differ(tmp_path: Path, monkeypatch: pytest
     assert environment.git_commit() == (commit, False)
     (tmp_path / "file").write_text("b", encoding="ascii")
     assert environment.git_commit() == (commit, True)
+    (tmp_path / "unpacked").mkdir()
+    monkeypatch.chdir(tmp_path / "unpacked")
+    assert environment.git_commit() == ("unknown", None)
 
 
 def test_what_cannot_be_one_set() -> None:
