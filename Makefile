@@ -72,6 +72,8 @@ ifneq ($(filter TMPDIR,$(MISPLACED)),)
 unexport TMPDIR
 endif
 
+comma   := ,
+hash    := \#
 BUILD   := build
 # Of it `make clean` removes all, and of no folder find would take the tree. (A blank in its name makes words of it.)
 one_word = $(subst $(NOTHING) $(NOTHING),?,$(1))
@@ -80,6 +82,11 @@ $(error BUILD= names no folder: leave it away)
 endif
 ifneq ($(or $(filter /,$(abspath $(BUILD))),$(filter $(call one_word,$(abspath $(BUILD)))/%,$(call one_word,$(CURDIR))/)),)
 $(error BUILD=$(BUILD) holds the tree itself: what is made needs a folder of its own)
+endif
+# It is a part of names of targets, and of lines for the shell: `make distclean BUILD="a b"` would remove two other folders.
+meant_otherwise = $(strip $(foreach c,' " ` \ ; & | < > ( ) { } [ ] * ? ! $$ % : =,$(findstring $(c),$(BUILD))) $(foreach c,$(hash) $(comma),$(findstring $(c),$(BUILD))))
+ifneq ($(BUILD)$(meant_otherwise),$(firstword $(BUILD)))
+$(error BUILD=$(BUILD): only letters, digits and any of / . _ - + @ ~ may be in its name)
 endif
 LDFLAGS :=
 DEPS    ?= ask
@@ -113,7 +120,6 @@ GIVEN := $(strip $(LITERAL) $(foreach v,$(.VARIABLES),$(if $(filter command,$(or
 quest = $(QUEST) $(call of_make,$(1))
 of_make = --of-make $(1) $(call settings,$(sort $(GIVEN) BUILD WORK RESULTS))
 settings = $(foreach v,$(1),$(call quoted,$(v)=$($(v))))
-comma := ,
 
 # A setting that no goal takes, or with a value that cannot be, is refused before anything is done; 9 is 09-epoll from here on.
 # A make that this one has started is given more than a reader may give.

@@ -104,6 +104,13 @@ def test_a_wrong_command_line_is_answered_in_one_line(tmp_path: Path, line: str)
     assert re.fullmatch(WRONG[line], text), text
 
 
+def test_a_build_that_make_or_the_shell_would_take_apart(tmp_path: Path) -> None:
+    """`make distclean` would remove what the parts are names of."""
+    for name in ("a b", "a ", "a*", "a;b", "a$$b", "a#b", "a,b", "a:b", "a'b", "a\\b", "a(b", "a%"):
+        status, out, err = make(tmp_path, "-n", "distclean", f"BUILD={name}")
+        assert (status, out) == (2, "") and ": only letters, digits and any of / . _ - + @ ~ " in err, name
+
+
 def test_a_number_of_more_digits_than_python_reads(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["my", f"HINT={'1' * 5000}"], ["run", "CH=01", f"PORT={'9' * 5000}"]):
         assert main(words) == 2
