@@ -117,6 +117,12 @@ quoted = '$(subst ','\'',$(1))'
 # folders. What was meant for another goal of the same line is left aside there.
 QUEST = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m quest
 GIVEN := $(strip $(LITERAL) $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
+# A line of a recipe ends where a value has a new line, in the middle of its quotes.
+define NEW_LINE
+
+
+endef
+$(foreach v,$(GIVEN),$(if $(findstring $(NEW_LINE),$($(v))),$(error $(v)= has more than one line)))
 quest = $(QUEST) $(call of_make,$(1))
 of_make = --of-make $(1) $(call settings,$(sort $(GIVEN) BUILD WORK RESULTS))
 settings = $(foreach v,$(1),$(call quoted,$(v)=$($(v))))

@@ -111,6 +111,12 @@ def test_a_build_that_make_or_the_shell_would_take_apart(tmp_path: Path) -> None
         assert (status, out) == (2, "") and ": only letters, digits and any of / . _ - + @ ~ " in err, name
 
 
+def test_a_value_of_two_lines(tmp_path: Path) -> None:
+    """As a name of a folder may have them."""
+    status, out, err = make(tmp_path, "board", "DIR=a\nb")
+    assert (status, out) == (2, "") and re.fullmatch(r"\S+ \*\*\* DIR= has more than one line\.  Stop\.\n", err)
+
+
 def test_a_number_of_more_digits_than_python_reads(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["my", f"HINT={'1' * 5000}"], ["run", "CH=01", f"PORT={'9' * 5000}"]):
         assert main(words) == 2
