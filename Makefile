@@ -25,7 +25,7 @@ MAKEFLAGS += --no-builtin-rules
 
 # The name of a folder or of a student may be chosen by somebody else, and hold $(shell ...): it is taken to the letter. Before
 # the first $(shell) below, which newer makes give all that was given, expanded.
-LITERAL := $(foreach v,DIR CSV JSON LOGS CLASS GRADEBOOK STUDENT RUNS,$(if $(filter command,$(origin $(v))),$(v)))
+LITERAL := $(foreach v,DIR CSV JSON LOGS CLASS GRADEBOOK STUDENT RUNS NAMES A B,$(if $(filter command,$(origin $(v))),$(v)))
 $(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
 
 # ---- started by anybody

@@ -151,6 +151,16 @@ def of_make_itself(name: str, **environment: str) -> set[str]:
     return set(subprocess.run(words, cwd=TREE, env=env, capture_output=True, text=True, check=True).stdout.split())
 
 
+@pytest.mark.parametrize("line", ["compare A", "compare B", "retest A", "retest B", "board NAMES", "merge RUNS"])
+def test_a_name_of_somebody_else_is_no_program_of_make(tmp_path: Path, line: str) -> None:
+    """Results of others are in folders that they have named."""
+    goal, name = line.split()
+    text = f"$(shell touch {tmp_path}/mark) a$b"
+    done = start(tmp_path, "-n", goal, f"{name}={text}")
+    assert f"'{name}={text}'" in done.stdout
+    assert not (tmp_path / "mark").exists()
+
+
 def test_every_setting_comes_from_the_command_line() -> None:
     """But for those that are documented as the environment's. make reads their names from the table."""
     taken = {setting.name for goal in GOALS for setting in goal.settings}
