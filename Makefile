@@ -102,10 +102,12 @@ say = @printf '  %-8s %s\n' $(1) $(2)
 endif
 
 # scipy comes with Debian's own python; a python3 found earlier in PATH may lack it. The phases of `make` inherit the
-# answer, but only they: what `deps` installs changes it.
+# answer, but only they: what `deps` installs changes it. PYTHON may be a program with options, and so no path with a blank: then the
+# name alone is taken.
 ifndef PYTHON
 PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -E -c 'import sys, importlib.util as u; \
-	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && command -v $$p && break; done),$(shell command -v python3))
+	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && { command -v $$p | grep -v ' ' || echo $$p; } && break; done),\
+	$(shell command -v python3 | grep -v ' ' || ! command -v python3 > /dev/null || echo python3))
 endif
 ifneq ($(filter everything tests-of-all,$(MAKECMDGOALS)),)
 export PYTHON

@@ -161,6 +161,17 @@ def test_a_name_of_somebody_else_is_no_program_of_make(tmp_path: Path, line: str
     assert not (tmp_path / "mark").exists()
 
 
+def test_a_python_in_a_folder_with_a_blank(tmp_path: Path) -> None:
+    """As an environment of one's own has it in "My Projects"."""
+    python = tmp_path / "my tools/python3"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    change = {"PATH": f"{python.parent}:{os.environ['PATH']}", "PYTHON": None}
+    good(start(tmp_path, "next", change=change), {"next": SAYS["next"]})
+    good(start(tmp_path, "lab", "CH=02", change=change), {"lab": MANY["lab"]})
+
+
 def test_every_setting_comes_from_the_command_line() -> None:
     """But for those that are documented as the environment's. make reads their names from the table."""
     taken = {setting.name for goal in GOALS for setting in goal.settings}
