@@ -285,7 +285,7 @@ deps:
 	$(Q)sh setup/deps.sh build measure book slides test
 
 doctor:
-	$(Q)if [ -n "$(PYTHON)" ]; then $(call quest,doctor); else DEPS=skip sh setup/deps.sh; fi
+	$(Q)$(if $(PYTHON),$(call quest,doctor),DEPS=skip sh setup/deps.sh)
 
 peers:
 	$(Q)sh setup/deps.sh peers

@@ -145,6 +145,11 @@ def test_what_make_alone_refuses_is_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2 and says in complaint(done), words
 
 
+def test_without_python_doctor_tells_what_is_missing(tmp_path: Path) -> None:
+    done = start(tmp_path, "doctor", "PYTHON=")
+    assert (done.returncode, complaint(done)) == (0, "")
+
+
 def of_make_itself(name: str, **environment: str) -> set[str]:
     """The words of a variable of the Makefile, or of what one of make's functions gives."""
     words, env = ["make", "-s", "--eval", f"shown: ; @echo $({name})", "shown"], without_outer_make() | environment
