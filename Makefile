@@ -402,6 +402,12 @@ readme: servers
 # What was included is not to be made.
 $(MAKEFILE_LIST) $(MAKEFILES): ;
 
+# A folder is no goal, and make would call it up to date: `make tests`.
+NO_GOALS := benchmarks build code quest setup tests work
+.PHONY: $(NO_GOALS)
+$(NO_GOALS):
+	$(Q)$(QUEST) $@
+
 # A goal that there is not. Make asks here for a file that nothing makes, too, and with -B for each that there is.
 .DEFAULT:
 	$(Q)[ -e $(call quoted,$@) ] || $(QUEST) $(call quoted,$@)

@@ -72,6 +72,8 @@ WRONG = {
     "lint-bok": r"make lint-bok: there is no such goal; did you mean lint-book\?; make help .*",
     "cross-freebsd JOBS=1": r"make cross-freebsd: there is no such goal; make help .*",
     "tset": r"make tset: there is no such goal; did you mean test\?; make help says what there is",
+    "tests": r"make tests: there is no such goal; did you mean test\?; make help says what there is",  # a folder
+    "code": "make code: there is no such goal; .*make help says what there is",
     "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
     "predict CH=16": "make predict: there is no such goal; make help says what there is",
     "lab CH=2x": "make lab: CH=2x: there is no such lab; there are 00-client, 01-iterative, .*",
