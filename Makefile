@@ -412,8 +412,10 @@ $(NO_GOALS):
 .DEFAULT:
 	$(Q)[ -e $(call quoted,$@) ] || $(QUEST) $(call quoted,$@)
 
+# What took long stays: what was measured (results, reference, race), and what was fetched (node, zig).
+KEPT := results reference race node zig
 clean:
-	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node ! -name zig -exec rm -rf {} +; fi
+	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +; fi
 
 distclean:
 	$(Q)rm -rf $(BUILD)

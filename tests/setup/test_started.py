@@ -196,6 +196,17 @@ def test_the_table_of_goals_and_the_makefiles_agree() -> None:
     assert rules - inner <= {goal.name for goal in GOALS}
 
 
+def test_clean_keeps_what_was_measured(tmp_path: Path) -> None:
+    """A session of the reference takes 90 minutes, and is in build/ until it is committed."""
+    kept = {"results/x.jsonl", "reference/cpu/2026-11-27-0915/x.jsonl", "race/ada.json", "race/results/x.jsonl"}
+    for name in kept | {"bin/x", "share/x.zip"}:
+        (path := tmp_path / "build" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    good(start(tmp_path, "clean"), {})
+    build = tmp_path / "build"
+    assert {str(path.relative_to(build)) for path in build.rglob("*") if path.is_file()} == kept
+
+
 LOCALES: list[dict[str, str | None]] = [
     {"LC_ALL": "xx_YY.latin1", "LANG": "xx", **PYTHON},
     {"LC_ALL": None, "LANG": "tr_TR.ISO-8859-9", "LC_CTYPE": "POSIX", "LC_NUMERIC": "de_DE"},
