@@ -37,7 +37,8 @@ $(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
 TABLE    := quest/command/goals.py
 SETTINGS := LOGS LINT PYTEST_ARGS TEST_JOBS V WERROR $(filter-out CLIENT SERVER MANY,$(shell awk -F'"' \
 	'{for (i = 1; i < NF; i++) if ($$i ~ /(Setting.|name=)$$/ && $$(i + 1) ~ /^[A-Z_]+$$/) print $$(i + 1)}' $(TABLE)))
-$(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
+# VPATH and GPATH name folders in which another make looks for its files: what is built there would not be built here.
+$(foreach s,$(SETTINGS) VPATH GPATH,$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 
 # What Python, the shell and git obey. Python speaks UTF-8 whatever the locale is, and sort, awk and gnuplot know no other
 # language where there is C.UTF-8. A hook of git names a repository, and perhaps not this one.

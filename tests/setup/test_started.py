@@ -184,6 +184,7 @@ def test_every_setting_comes_from_the_command_line() -> None:
     assert of_make_itself("SETTINGS") == names
     taken_over = "foreach name,$(SETTINGS),$(if $(filter of-another,$(value $(name))),$(name))"
     assert of_make_itself(taken_over, **dict.fromkeys(names, "of-another")) == set()
+    assert of_make_itself("VPATH) $(GPATH", VPATH="/x", GPATH="/x") == set(), "of the folders of another make"
 
 
 def test_the_table_of_goals_and_the_makefiles_agree() -> None:
