@@ -356,7 +356,7 @@ TRACED := $(if $(LAB),$(LAB),$(or $(CH),$(filter-out 00-client 02-inetd 05b-nonb
 
 .PHONY: trace recordings
 trace recordings:
-	$(if $(LAB)$(filter recordings,$@),,$(if $(CH),,$(error make trace: which server? CH=02-fork; or LAB=02-fork, yours beside ours)))$(Q)$(call build_traced,$(TRACED))
+	$(if $(LAB)$(filter recordings,$@),,$(if $(CH),,$(error make trace: which server? CH=02-fork; or LAB=02-fork, yours beside ours)))$(Q)+$(call build_traced,$(TRACED))
 	$(if $(LAB),$(Q)[ -d $(call quoted,$(WORK)/$(LAB)) ] || { echo "make trace: $(WORK)/$(LAB) is not there yet: make lab CH=$(LAB)" >&2; exit 2; })
 	$(if $(LAB),$(Q)$(build_lab))
 	$(Q)$(call quest,$@)

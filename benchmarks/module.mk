@@ -19,7 +19,7 @@ bench:
 	$(Q)$(call measuring,bench)
 
 reference:
-	$(Q)$(wanted)
+	$(Q)+$(wanted)
 	$(Q)$(call measuring,reference)
 
 # Status 1 means that something failed and is recorded: book and deck are still written, and `verdict`, which comes last, says

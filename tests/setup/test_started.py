@@ -107,10 +107,11 @@ def test_the_grader_and_the_reader_too(tmp_path: Path) -> None:
     (tmp_path / "jane").mkdir()
     shutil.copy(TREE / "code/00-client/client.c", tmp_path / "jane")
     graded = start(
-        tmp_path, "-s", "grade", "CH=00", f"DIR={tmp_path / 'jane'}", "ONLY=fetches",
+        tmp_path, "-sj2", "grade", "CH=00", f"DIR={tmp_path / 'jane'}", "ONLY=fetches",
         f"LOGS={tmp_path / 'logs'}", change=EVERYTHING,
     )  # fmt: skip
     assert "2 of 2 points" in graded.stdout, graded
+    assert "jobserver" not in graded.stderr
     book = tmp_path / "build/book"
     book.mkdir(parents=True)
     (book / "index.html").write_text("<body></body>", encoding="utf-8")
