@@ -383,7 +383,7 @@ lint:
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
-	$(call all_known,$(shell $(QUEST) programs) $(shell $(QUEST) programs ONLY=since))$(Q)$(call quest,check-data)
+	$(call all_known,$(foreach o,ONLY= ONLY=since,$(shell $(PYTHON) -E -m quest programs $(o))))$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
 	$(Q)$(call quest,check-recordings)
 	$(Q)$(PYTHON) -m quest.report.fields --check

@@ -28,7 +28,7 @@ here() { # KIND:ITEM|KIND:ITEM
 look() { # CLASS...: sets $missing, for people; $apt and $fetch, what brings it; $base, without which nothing runs
     missing='' apt='' fetch='' base=''
     for python in "${PYTHON:-python3}" /usr/bin/python3; do # the Makefile's rule: the first that has scipy
-        modules=$("$python" -c 'import re, sys, importlib.util as u
+        modules=$("$python" -E -c 'import re, sys, importlib.util as u
 print("", *filter(u.find_spec, re.findall(r"python:(\w+)", sys.stdin.read())), "")' <setup/packages.tsv 2>/dev/null)
         case $modules in *' scipy '*) break ;; esac
     done

@@ -185,6 +185,7 @@ def test_every_setting_comes_from_the_command_line() -> None:
     assert of_make_itself("SETTINGS") == names
     taken_over = "foreach name,$(SETTINGS),$(if $(filter of-another,$(value $(name))),$(name))"
     assert of_make_itself(taken_over, **dict.fromkeys(names, "of-another")) == set()
+    assert of_make_itself("PRINTS") == of_make_itself("PRINTS", **PYTHON), "what a shell of make asks of Python"
     assert of_make_itself("VPATH) $(GPATH", VPATH="/x", GPATH="/x") == set(), "of the folders of another make"
 
 
