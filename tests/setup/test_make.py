@@ -113,6 +113,27 @@ def test_what_another_make_has_half_written_is_not_used(tmp_path: Path, when: st
     made(make("-q", *words))  # nothing is left to be made
 
 
+# ---- names with blanks and quotes
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("vm\0IMAGE=a b\0KEY=it's", "IMAGE='a b' KEY='it'\\''s'"),
+        ("cflags\0CFLAGS=-DX='a b'", "'-DX='\\''a b'\\''"),
+        ("build/runtimes/go\0-W\0benchmarks/peers/runtimes/go/go.mod", "go build -o '{clone}/build/runtimes/go' ."),
+    ],
+)
+def test_what_is_given_to_the_shell_stays_one_word(tmp_path: Path, words: str, says: str) -> None:
+    """In a clone whose path has a blank, too."""
+    clone = tmp_path / "my clone"
+    clone.mkdir()
+    for path in TREE.iterdir():
+        if path.name not in ("build", "work", ".git"):
+            (clone / path.name).symlink_to(path)
+    assert says.format(clone=clone) in made(make("-C", str(clone), "-n", *words.split("\0")))
+
+
 # ---- for other systems, where nothing here can run them
 
 ELF_X86_64 = rb"\x7fELF\x02\x01.{12}\x3e\x00"  # 64 bits, little-endian, elf(5)
