@@ -134,6 +134,18 @@ def test_what_is_given_to_the_shell_stays_one_word(tmp_path: Path, words: str, s
     assert says.format(clone=clone) in made(make("-C", str(clone), "-n", *words.split("\0")))
 
 
+def test_below_the_root_of_a_tree_with_a_blank_in_its_path(tmp_path: Path) -> None:
+    folder = tmp_path / "my clone" / "code" / "09-epoll"
+    folder.mkdir(parents=True)
+    shutil.copy(TREE / "code/Makefile", folder.parent)
+    (folder / "Makefile").symlink_to("../Makefile")
+    for below in (folder, folder.parent):
+        process = make("-C", str(below), "next")
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert f'run from the root of the tree: cd "{tmp_path}/my clone" && make next\n' in said
+
+
 # ---- for other systems, where nothing here can run them
 
 ELF_X86_64 = rb"\x7fELF\x02\x01.{12}\x3e\x00"  # 64 bits, little-endian, elf(5)
