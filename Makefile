@@ -349,15 +349,15 @@ buildable      = $(filter $(addprefix $(BUILD)/bin/,$(1)),$(call programs_in,gli
 build_traced   = $(MAKE) --no-print-directory -s $(parallel) BUILD=$(BUILD)/traced CFLAGS=$(call quoted,$(TRACED_CFLAGS)) \
 	$(patsubst $(BUILD)/bin/%,$(BUILD)/traced/bin/%,$(call buildable,$(1))) && \
 	$(MAKE) --no-print-directory -s $(call buildable,museum constant)
-# What a student has written takes the place of the file of that name.
-traced_src     = $(foreach s,$($(LAB)_SRC),$(or $(if $(filter code/$(LAB)/%,$(s)),$(wildcard $(WORK)/$(LAB)/$(notdir $(s)))),$(s))) $($(LAB)_SRC_any)
+# What a student has written takes the place of the file of that name. The shell looks for it: WORK may be a path with a blank.
+traced_src     = $(foreach s,$($(LAB)_SRC),$(if $(filter code/$(LAB)/%,$(s)),"$$(yours=$(call quoted,$(WORK)/$(LAB)/$(notdir $(s))); [ -e "$$yours" ] || yours=$(s); printf %s "$$yours")",$(s))) $($(LAB)_SRC_any)
 build_lab      = mkdir -p $(BUILD)/traced/work && $(cc_glibc) $(CPPFLAGS) $($(LAB)_CPPFLAGS) $(TRACED_CFLAGS) -o $(BUILD)/traced/work/$(LAB) $(traced_src) $($(LAB)_LIBS)
 TRACED := $(if $(LAB),$(LAB),$(or $(CH),$(filter-out 00-client 02-inetd 05b-nonblocking,$(SERVERS))))
 
 .PHONY: trace recordings
 trace recordings:
 	$(if $(LAB)$(filter recordings,$@),,$(if $(CH),,$(error make trace: which server? CH=02-fork; or LAB=02-fork, yours beside ours)))$(Q)+$(call build_traced,$(TRACED))
-	$(if $(LAB),$(Q)[ -d $(call quoted,$(WORK)/$(LAB)) ] || { echo "make trace: $(WORK)/$(LAB) is not there yet: make lab CH=$(LAB)" >&2; exit 2; })
+	$(if $(LAB),$(Q)[ -d $(call quoted,$(WORK)/$(LAB)) ] || { printf 'make trace: %s is not there yet: make lab CH=$(LAB)\n' $(call quoted,$(WORK)/$(LAB)) >&2; exit 2; })
 	$(if $(LAB),$(Q)$(build_lab))
 	$(Q)$(call quest,$@)
 

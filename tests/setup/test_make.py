@@ -134,6 +134,21 @@ def test_what_is_given_to_the_shell_stays_one_word(tmp_path: Path, words: str, s
     assert says.format(clone=clone) in made(make("-C", str(clone), "-n", *words.split("\0")))
 
 
+def test_a_server_of_ones_own_in_a_folder_with_a_blank(tmp_path: Path) -> None:
+    """make trace compiled ours in its place, and saw no difference."""
+    mine = tmp_path / "my work/05-pool/queue.c"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+    inside = {"MAKELEVEL": "1", "INSIDE": str(TREE)}  # a goal of the test's own
+    shown = "shown: ; @printf '%s\\n' $(traced_src)"
+    words = ["-s", "--eval", shown, "shown", "LAB=05-pool", f"WORK={tmp_path}/my work"]
+    done = subprocess.run(
+        ["make", *words], cwd=TREE, env=without_outer_make() | inside, capture_output=True, text=True, check=True
+    )
+    found = done.stdout.splitlines()
+    assert str(mine) in found and "code/05-pool/server.c" in found and "code/05-pool/queue.c" not in found
+
+
 def test_below_the_root_of_a_tree_with_a_blank_in_its_path(tmp_path: Path) -> None:
     folder = tmp_path / "my clone" / "code" / "09-epoll"
     folder.mkdir(parents=True)
