@@ -5,6 +5,7 @@
 # sudo; else it says the line to type. --status prints each package, with "ok" or "missing".
 # Status 0, also when things are missing; 1 when nothing can run without them (class base); 2 for bad usage.
 set -u
+unset CDPATH # cd would look there first
 cd "$(dirname "$0")/.." || exit 1
 die() { echo "deps.sh: $*" >&2; exit 2; }
 known='base build measure book slides test lint browser cross peers' status=no tab=$(printf '\t')

@@ -99,6 +99,20 @@ def test_it_sees_what_is_here() -> None:
     assert "libowfat-dev\t" in some and "pandoc\t" not in some
 
 
+def test_it_is_in_its_own_tree_whatever_cd_is_told(tmp_path: Path) -> None:
+    """An exported CDPATH is looked in before the folder that one is in, and a tree has a folder setup."""
+    for name in ("setup", ".ci", "tests/fresh-machine"):
+        (tmp_path / name).mkdir(parents=True)
+    environment = {**os.environ, "CDPATH": str(tmp_path), "DEPS": "skip"}
+    for script, words, says in (
+        ("setup/deps.sh", ["--status", "build"], "gcc\t"),
+        ("tests/fresh-machine/run", ["-n"], "0 make test\n"),
+    ):
+        done = subprocess.run(["sh", script, *words], cwd=TREE, env=environment, capture_output=True, text=True,
+                              check=False)  # fmt: skip
+        assert done.returncode == 0 and says in done.stdout and done.stderr == "", script
+
+
 def test_bad_usage() -> None:
     assert deps(TREE, "biuld") == (2, "deps.sh: unknown class \"biuld\"; there are base build measure book slides test "
                                       "lint browser cross peers\n")  # fmt: skip
