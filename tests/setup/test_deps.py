@@ -192,6 +192,16 @@ def test_what_is_expected_is_put_in_place_of_what_was_there(wheel: Path, tmp_pat
     assert (tmp_path / "build/x-1").exists() and not (tmp_path / "build/x/old").exists()
 
 
+def test_where_no_folder_can_be_made_it_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a clone that is read-only."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build").touch()
+    assert fetch.main(["reveal.js"]) == 1
+    assert re.fullmatch(r"  reveal\.js: .*File exists: 'build'\n", capsys.readouterr().err)
+
+
 # ---- the proof on a real machine
 
 
