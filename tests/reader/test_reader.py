@@ -52,6 +52,7 @@ WRONG = {
     "diff FROM=05 TO=0": "make diff: TO=0: it fits several: 00-client, 01-iterative, .*",
     "diff FROM=01 TO=99": "make diff: TO=99: there is no such program; there are 00-client, .*",
     "chek CH=02": r"make chek: there is no such goal; did you mean check\?; make help .*",
+    "help GOALS=bench": r"make help: there is no setting GOALS; did you mean GOAL\?; it takes ALL, GOAL",
     "lab CH=02 JSON=x": "make lab: it takes no JSON; it takes CH",
     "hint CH=02 DIR=x": "make hint: it takes no DIR; it takes CH, N",
     "check CH=02 SURE=1": "make check: it takes no SURE; it takes CH, ONLY, .*",
