@@ -44,6 +44,8 @@ def checked(goals: Iterable[Goal], given: Mapping[str, str], others: bool = Fals
         if name in takes:
             settled[name] = _value(takes[name], value)
         elif name in EVERYWHERE or others:
+            if name == "JOBS" and not (_is_number(value) and int(value)):  # make would take none for any number
+                raise Wrong(f"JOBS={value}: it must be a whole number above 0")
             settled[name] = value
         else:
             raise Wrong(_unknown(name, takes))

@@ -81,6 +81,14 @@ def test_a_value_that_cannot_be(kind: str, value: str) -> None:
         settings.checked([goal], {"X": value})
 
 
+@pytest.mark.parametrize("value", ["", "0", "x", "-1", "1.5"])
+def test_how_many_at_once(value: str) -> None:
+    """Of an empty one make starts as many compilers as there are files, and of a wrong one it prints its own help."""
+    assert settings.checked([BY_NAME["servers"]], {"JOBS": "2"}) == {"JOBS": "2"}
+    with pytest.raises(Wrong, match=f"^JOBS={value}: it must be a whole number above 0$"):
+        settings.checked([BY_NAME["servers"]], {"JOBS": value})
+
+
 def test_what_a_goal_is_told() -> None:
     """Its own settings, and what holds everywhere; the environment's only where that is documented."""
     outside = {"CLIENT": "user@host", "RESULTS": "reference", "ONLY": "x", "N": "3", "WORK": "outside"}
