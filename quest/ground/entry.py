@@ -139,6 +139,8 @@ def run_to_status(command: Callable[[], int], prefix: str = "", wrong: int = 2, 
         wrong = 128 + signal.SIGINT
     except OSError as error:
         _complain(foreign.line(f"{prefix}{os_error_text(error)}"))
+    except MemoryError:
+        _complain(f"{prefix}not enough memory (ulimit -v)")
     # What was printed before is kept. What cannot be written now could not be at the exit either, which would tell it
     # once more, with a status of its own.
     try:

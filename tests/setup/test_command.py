@@ -3,6 +3,7 @@ the budgets; which tests are about a part.
 """
 
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -185,3 +186,23 @@ def test_an_older_python_is_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "Python 3.10 is too old: 3.11 or newer is needed, and PYTHON= names it\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("ImportError('libx.so: failed to map segment', name='x')", "cannot be loaded: libx.so: failed to map segment"),
+        ("ModuleNotFoundError('No module', name='x')", "it needs Python's x: make deps installs it"),
+        ("MemoryError()", "not enough memory (ulimit -v)"),
+    ],
+)
+def test_a_goal_whose_libraries_find_no_room_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: str, said: str
+) -> None:
+    """They are imported when they are needed, and an address space may be limited."""
+    (tmp_path / "made_up_goal.py").write_text(f"def run(_):\n    raise {fault}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "made_up_goal", raising=False)
+    monkeypatch.setitem(BY_NAME, "chapters", Goal("chapters", "", "", (), "made_up_goal:run"))
+    assert main(["chapters"]) == 2
+    assert re.fullmatch(f"make chapters: .*{re.escape(said)}\n", capsys.readouterr().err)
