@@ -4,6 +4,7 @@ the budgets; which tests are about a part.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -130,6 +131,18 @@ def test_a_line_that_is_no_budget(tmp_path: Path, line: str) -> None:
     (tmp_path / "table").write_text(f"# folder\n{line}\n", encoding="ascii")
     with pytest.raises(InputError, match=f"^{tmp_path}/table:2: "):
         budgets.budgets(tmp_path / "table")
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_without_a_repository_of_its_own_nothing_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the tree of an archive, also where a repository of somebody's is around it."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="not a git repository"):
+        budgets.tracked()
+    subprocess.run(["git", "init", "-q"], check=True)
+    with pytest.raises(InputError, match="it keeps none of this folder"):
+        budgets.tracked()
 
 
 # ---- README.md, and the tests of a part
