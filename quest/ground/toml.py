@@ -406,10 +406,11 @@ def _default(one: Field[Any]) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A file as tables. InputError if it cannot be read or is not TOML."""
+    """A file as tables; the mark that some editors write before UTF-8 is left out. InputError if it cannot be read, or
+    is not TOML.
+    """
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

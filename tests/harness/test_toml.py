@@ -159,6 +159,13 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, content: bytes |
         toml.load(Tree, path)
 
 
+def test_a_file_of_another_editor(tmp_path: Path) -> None:
+    """Some write a mark before UTF-8, and two characters at the end of a line."""
+    path = tmp_path / "x.toml"
+    path.write_bytes(b"\xef\xbb\xbftitle = 'x'\r\nheight = 3\r\n")
+    assert toml.load(Tree, path) == Tree("x", 3.0)
+
+
 def test_what_a_file_cannot_hold_is_refused_at_once() -> None:
     @dataclass(frozen=True)
     class Wrong:
