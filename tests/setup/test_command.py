@@ -97,6 +97,9 @@ def test_what_a_goal_is_told() -> None:
     given = {"ONLY": "y", "AGAIN": "", "DIR": "d", "WORK": "w"}
     found = settings.of_goal(BY_NAME["bench"], given, outside)
     assert found == {"CLIENT": "user@host", "RESULTS": "reference", "ONLY": "y", "WORK": "w"}
+    assert settings.of_goal(BY_NAME["bench"], {}, {"MANY": "yes"}) == {"MANY": "1"}
+    with pytest.raises(Wrong, match="^MANY=no: write MANY=1, or leave it out$"):
+        settings.of_goal(BY_NAME["bench"], {}, {"MANY": "no"})
 
 
 # ---- budgets
