@@ -67,8 +67,21 @@ def begin() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if "MAKEFLAGS" in os.environ:
+        os.environ["MAKEFLAGS"] = without_job_server(os.environ["MAKEFLAGS"])
     sys.stdout = _text(1, sys.stdout, at_once=os.isatty(1))
     sys.stderr = _text(2, sys.stderr, at_once=True)
+
+
+def without_job_server(flags: str) -> str:
+    """MAKEFLAGS for the makes that we start. Up to 4.3 the job server of a make -j is two descriptors that it gives to
+    makes alone: of others a make would say that it is not there.
+    """
+    options, dashes, settings = flags.partition(" -- ")
+    if "--jobserver-auth=fifo:" in options:
+        return flags
+    words = (word for word in options.split(" ") if not word.startswith(("-j", "--jobserver")))
+    return " ".join(words) + dashes + settings
 
 
 def takes_codes(environment: Mapping[str, str]) -> bool:

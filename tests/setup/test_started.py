@@ -20,6 +20,7 @@ import pytest
 
 from quest.command import of_make
 from quest.command.goals import FROM_ENVIRONMENT, GOALS
+from quest.ground import entry
 from tests.place import without_outer_make
 
 TREE = Path(__file__).resolve().parents[2]
@@ -415,3 +416,18 @@ def test_what_was_printed_before_an_error_is_kept_or_said_to_be_lost_once(error:
                               check=False)  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == (2, said, "wrong\n")
     os.close(full)
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        ("s -j8 --jobserver-auth=3,4 -w -- CH=02 ARGS=-v\\ -j", "s -w -- CH=02 ARGS=-v\\ -j"),
+        (" -j8 --jobserver-auth=3,4", ""),
+        (" --jobserver-auth=fifo:/tmp/x -j8 -- CH=02", None),
+        (" -- A=-j\\ --jobserver-auth=3,4", None),
+        ("", None),
+    ],
+)
+def test_makes_that_we_start_are_not_promised_a_job_server(flags: str, kept: str | None) -> None:
+    """They would say in each make -j8 read or run that they do not have it."""
+    assert entry.without_job_server(flags) == (flags if kept is None else kept)
