@@ -25,7 +25,7 @@ MAKEFLAGS += --no-builtin-rules
 
 # The name of a folder or of a student may be chosen by somebody else, and hold $(shell ...): it is taken to the letter. Before
 # the first $(shell) below, which newer makes give all that was given, expanded.
-LITERAL := $(foreach v,DIR CSV JSON LOGS CLASS GRADEBOOK STUDENT RUNS,$(if $(filter command,$(origin $(v))),$(v)))
+LITERAL := $(foreach v,DIR CSV JSON LOGS CLASS GRADEBOOK STUDENT RUNS NAMES A B,$(if $(filter command,$(origin $(v))),$(v)))
 $(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
 
 # ---- started by anybody
@@ -37,7 +37,8 @@ $(foreach v,$(LITERAL),$(eval override $(v) := $$(value $(v))))
 TABLE    := quest/command/goals.py
 SETTINGS := LOGS LINT PYTEST_ARGS TEST_JOBS V WERROR $(filter-out CLIENT SERVER MANY,$(shell awk -F'"' \
 	'{for (i = 1; i < NF; i++) if ($$i ~ /(Setting.|name=)$$/ && $$(i + 1) ~ /^[A-Z_]+$$/) print $$(i + 1)}' $(TABLE)))
-$(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
+# VPATH and GPATH name folders in which another make looks for its files: what is built there would not be built here.
+$(foreach s,$(SETTINGS) VPATH GPATH,$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 
 # What Python, the shell and git obey. Python speaks UTF-8 whatever the locale is, and sort, awk and gnuplot know no other
 # language where there is C.UTF-8. A hook of git names a repository, and perhaps not this one.
@@ -72,6 +73,8 @@ ifneq ($(filter TMPDIR,$(MISPLACED)),)
 unexport TMPDIR
 endif
 
+comma   := ,
+hash    := \#
 BUILD   := build
 # Of it `make clean` removes all, and of no folder find would take the tree. (A blank in its name makes words of it.)
 one_word = $(subst $(NOTHING) $(NOTHING),?,$(1))
@@ -80,6 +83,11 @@ $(error BUILD= names no folder: leave it away)
 endif
 ifneq ($(or $(filter /,$(abspath $(BUILD))),$(filter $(call one_word,$(abspath $(BUILD)))/%,$(call one_word,$(CURDIR))/)),)
 $(error BUILD=$(BUILD) holds the tree itself: what is made needs a folder of its own)
+endif
+# It is a part of names of targets, and of lines for the shell: `make distclean BUILD="a b"` would remove two other folders.
+meant_otherwise = $(strip $(foreach c,' " ` \ ; & | < > ( ) { } [ ] * ? ! $$ % : =,$(findstring $(c),$(BUILD))) $(foreach c,$(hash) $(comma),$(findstring $(c),$(BUILD))))
+ifneq ($(BUILD)$(meant_otherwise),$(firstword $(BUILD)))
+$(error BUILD=$(BUILD): only letters, digits and any of / . _ - + @ ~ may be in its name)
 endif
 LDFLAGS :=
 DEPS    ?= ask
@@ -95,10 +103,12 @@ say = @printf '  %-8s %s\n' $(1) $(2)
 endif
 
 # scipy comes with Debian's own python; a python3 found earlier in PATH may lack it. The phases of `make` inherit the
-# answer, but only they: what `deps` installs changes it.
+# answer, but only they: what `deps` installs changes it. PYTHON may be a program with options, and so no path with a blank: then the
+# name alone is taken.
 ifndef PYTHON
 PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -E -c 'import sys, importlib.util as u; \
-	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && command -v $$p && break; done),$(shell command -v python3))
+	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && { command -v $$p | grep -v ' ' || echo $$p; } && break; done),\
+	$(shell command -v python3 | grep -v ' ' || ! command -v python3 > /dev/null || echo python3))
 endif
 ifneq ($(filter everything tests-of-all,$(MAKECMDGOALS)),)
 export PYTHON
@@ -110,10 +120,15 @@ quoted = '$(subst ','\'',$(1))'
 # folders. What was meant for another goal of the same line is left aside there.
 QUEST = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m quest
 GIVEN := $(strip $(LITERAL) $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
+# A line of a recipe ends where a value has a new line, in the middle of its quotes.
+define NEW_LINE
+
+
+endef
+$(foreach v,$(GIVEN),$(if $(findstring $(NEW_LINE),$($(v))),$(error $(v)= has more than one line)))
 quest = $(QUEST) $(call of_make,$(1))
 of_make = --of-make $(1) $(call settings,$(sort $(GIVEN) BUILD WORK RESULTS))
 settings = $(foreach v,$(1),$(call quoted,$(v)=$($(v))))
-comma := ,
 
 # A setting that no goal takes, or with a value that cannot be, is refused before anything is done; 9 is 09-epoll from here on.
 # A make that this one has started is given more than a reader may give.
@@ -271,7 +286,7 @@ deps:
 	$(Q)sh setup/deps.sh build measure book slides test
 
 doctor:
-	$(Q)if [ -n "$(PYTHON)" ]; then $(call quest,doctor); else DEPS=skip sh setup/deps.sh; fi
+	$(Q)$(if $(PYTHON),$(call quest,doctor),DEPS=skip sh setup/deps.sh)
 
 peers:
 	$(Q)sh setup/deps.sh peers
@@ -334,15 +349,15 @@ buildable      = $(filter $(addprefix $(BUILD)/bin/,$(1)),$(call programs_in,gli
 build_traced   = $(MAKE) --no-print-directory -s $(parallel) BUILD=$(BUILD)/traced CFLAGS=$(call quoted,$(TRACED_CFLAGS)) \
 	$(patsubst $(BUILD)/bin/%,$(BUILD)/traced/bin/%,$(call buildable,$(1))) && \
 	$(MAKE) --no-print-directory -s $(call buildable,museum constant)
-# What a student has written takes the place of the file of that name.
-traced_src     = $(foreach s,$($(LAB)_SRC),$(or $(if $(filter code/$(LAB)/%,$(s)),$(wildcard $(WORK)/$(LAB)/$(notdir $(s)))),$(s))) $($(LAB)_SRC_any)
+# What a student has written takes the place of the file of that name. The shell looks for it: WORK may be a path with a blank.
+traced_src     = $(foreach s,$($(LAB)_SRC),$(if $(filter code/$(LAB)/%,$(s)),"$$(yours=$(call quoted,$(WORK)/$(LAB)/$(notdir $(s))); [ -e "$$yours" ] || yours=$(s); printf %s "$$yours")",$(s))) $($(LAB)_SRC_any)
 build_lab      = mkdir -p $(BUILD)/traced/work && $(cc_glibc) $(CPPFLAGS) $($(LAB)_CPPFLAGS) $(TRACED_CFLAGS) -o $(BUILD)/traced/work/$(LAB) $(traced_src) $($(LAB)_LIBS)
 TRACED := $(if $(LAB),$(LAB),$(or $(CH),$(filter-out 00-client 02-inetd 05b-nonblocking,$(SERVERS))))
 
 .PHONY: trace recordings
 trace recordings:
-	$(if $(LAB)$(filter recordings,$@),,$(if $(CH),,$(error make trace: which server? CH=02-fork; or LAB=02-fork, yours beside ours)))$(Q)$(call build_traced,$(TRACED))
-	$(if $(LAB),$(Q)[ -d $(call quoted,$(WORK)/$(LAB)) ] || { echo "make trace: $(WORK)/$(LAB) is not there yet: make lab CH=$(LAB)" >&2; exit 2; })
+	$(if $(LAB)$(filter recordings,$@),,$(if $(CH),,$(error make trace: which server? CH=02-fork; or LAB=02-fork, yours beside ours)))$(Q)+$(call build_traced,$(TRACED))
+	$(if $(LAB),$(Q)[ -d $(call quoted,$(WORK)/$(LAB)) ] || { printf 'make trace: %s is not there yet: make lab CH=$(LAB)\n' $(call quoted,$(WORK)/$(LAB)) >&2; exit 2; })
 	$(if $(LAB),$(Q)$(build_lab))
 	$(Q)$(call quest,$@)
 
@@ -368,7 +383,7 @@ lint:
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
-	$(call all_known,$(shell $(QUEST) programs) $(shell $(QUEST) programs ONLY=since))$(Q)$(call quest,check-data)
+	$(call all_known,$(foreach o,ONLY= ONLY=since,$(shell $(PYTHON) -E -m quest programs $(o))))$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
 	$(Q)$(call quest,check-recordings)
 	$(Q)$(PYTHON) -m quest.report.fields --check
@@ -388,12 +403,20 @@ readme: servers
 # What was included is not to be made.
 $(MAKEFILE_LIST) $(MAKEFILES): ;
 
+# A folder is no goal, and make would call it up to date: `make tests`.
+NO_GOALS := benchmarks build code quest setup tests work
+.PHONY: $(NO_GOALS)
+$(NO_GOALS):
+	$(Q)$(QUEST) $@
+
 # A goal that there is not. Make asks here for a file that nothing makes, too, and with -B for each that there is.
 .DEFAULT:
 	$(Q)[ -e $(call quoted,$@) ] || $(QUEST) $(call quoted,$@)
 
+# What took long stays: what was measured (results, reference, race), and what was fetched (node, zig).
+KEPT := results reference race node zig
 clean:
-	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node ! -name zig -exec rm -rf {} +; fi
+	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +; fi
 
 distclean:
 	$(Q)rm -rf $(BUILD)

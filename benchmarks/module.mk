@@ -5,10 +5,10 @@ include $(wildcard benchmarks/*/module.mk)
 # The flags are recorded with every result: those of the servers.
 SERVER_FLAGS := $(CFLAGS) $(CPPFLAGS_glibc) $(call ld_glibc,server)
 # Flags of the compiler go into the record: measuring goals are told them.
-measuring = QUEST_CFLAGS='$(SERVER_FLAGS)' $(call quest,$(1))
+measuring = QUEST_CFLAGS=$(call quoted,$(SERVER_FLAGS)) $(call quest,$(1))
 
 cflags: # for python3 -m quest bench, without make
-	@echo '$(SERVER_FLAGS)'
+	@printf '%s\n' $(call quoted,$(SERVER_FLAGS))
 
 .PHONY: cflags bench reference headline export verdict register frozen
 
@@ -19,7 +19,7 @@ bench:
 	$(Q)$(call measuring,bench)
 
 reference:
-	$(Q)$(wanted)
+	$(Q)+$(wanted)
 	$(Q)$(call measuring,reference)
 
 # Status 1 means that something failed and is recorded: book and deck are still written, and `verdict`, which comes last, says

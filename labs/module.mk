@@ -14,6 +14,7 @@ LAB_TOLD = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) L
 grader = $(LAB_TOLD) $(if $(filter $(CH),$(MEASURED)),$(QUEST),$(PYTHON) -E -s -m quest) $(call of_make,$(1))
 
 # Two makes at once would give each other objects that are half written.
+# A line with it begins with +: make does not see $(MAKE) inside of a variable, and would keep its job server from that line.
 build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-directory -s $(BUILD)/bin/01-iterative $(BUILD)/bin/hammer || exit 2,$(lab_objects_once))
 lab_objects_once = $(if $(findstring n,$(flags)),,mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock) $(MAKE) --no-print-directory $(parallel) lab-objects CH=$(CH) || exit 2
 
@@ -23,7 +24,7 @@ lab-objects: $(lab_objects)
 	@:
 
 grade grade-all autograder:
-	$(Q)$(build_lab_objects)
+	$(Q)+$(build_lab_objects)
 	$(Q)$(call grader,$@)
 
 handout:
@@ -32,7 +33,7 @@ handout:
 # Without CH it is the check of all servers in all variants: tests/module.mk.
 ifneq ($(CH),)
 check:
-	$(Q)$(build_lab_objects)
+	$(Q)+$(build_lab_objects)
 	$(Q)$(call grader,check)
 endif
 

@@ -14,3 +14,10 @@ Each imports only those before it (tests/harness/test_packages.py).
 
 What needs scipy is imported where it is used: `bench` with nothing to do must return at once.
 """
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - before it meets what it cannot read, and says something else
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    print(f"Python {version} is too old: 3.11 or newer is needed, and PYTHON= names it", file=sys.stderr)
+    raise SystemExit(2)

@@ -22,12 +22,14 @@ def run(goal: Goal, given: settings.Given) -> int:
         raise Wrong(f"it is a rule of the makefiles: make {goal.name}")
     module, _, function = goal.runs.partition(":")
     try:
-        runs = getattr(import_module(module), function)
-    except ModuleNotFoundError as error:
-        if not error.name or error.name.startswith("quest"):
+        status = getattr(import_module(module), function)(given)
+    except ImportError as error:  # also of what it imports when it is needed
+        if (error.name or "").startswith("quest"):
             raise
-        raise Wrong(f"it needs Python's {error.name}: make deps installs it") from None
-    status = runs(given)
+        if isinstance(error, ModuleNotFoundError):
+            raise Wrong(f"it needs Python's {error.name}: make deps installs it") from None
+        why = str(error.__cause__ or error).partition("\n")[0]  # numpy tells a page of its own
+        raise Wrong(f"a library of Python's cannot be loaded: {why}") from None
     assert isinstance(status, int)
     return status
 

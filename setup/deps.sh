@@ -5,6 +5,7 @@
 # sudo; else it says the line to type. --status prints each package, with "ok" or "missing".
 # Status 0, also when things are missing; 1 when nothing can run without them (class base); 2 for bad usage.
 set -u
+unset CDPATH # cd would look there first
 cd "$(dirname "$0")/.." || exit 1
 die() { echo "deps.sh: $*" >&2; exit 2; }
 known='base build measure book slides test lint browser cross peers' status=no tab=$(printf '\t')
@@ -28,7 +29,7 @@ here() { # KIND:ITEM|KIND:ITEM
 look() { # CLASS...: sets $missing, for people; $apt and $fetch, what brings it; $base, without which nothing runs
     missing='' apt='' fetch='' base=''
     for python in "${PYTHON:-python3}" /usr/bin/python3; do # the Makefile's rule: the first that has scipy
-        modules=$("$python" -c 'import re, sys, importlib.util as u
+        modules=$("$python" -E -c 'import re, sys, importlib.util as u
 print("", *filter(u.find_spec, re.findall(r"python:(\w+)", sys.stdin.read())), "")' <setup/packages.tsv 2>/dev/null)
         case $modules in *' scipy '*) break ;; esac
     done

@@ -128,9 +128,9 @@ def main(words: list[str]) -> int:
         return 2
     wanted = WANTED[words[0]]
     top = Path("build")
-    top.mkdir(exist_ok=True)
     print(f"fetching {words[0]} ...", flush=True)
     try:
+        top.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="fetching-", dir=top) as folder:
             put(wanted, wheel_of(wanted, Path(folder)), Path(folder))
     except (NotFetched, OSError, zipfile.BadZipFile) as error:

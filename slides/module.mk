@@ -69,7 +69,7 @@ demo rehearse demo-record:
 	$(if $(filter demo-record,$@),@echo 'The decks have the recordings of before: make slides$(if $(TRACK), TRACK=$(TRACK)) takes these.')
 
 # What prints them is driven by selenium and its driver (quest/book/paper.py).
-PRINTS := $(if $(PYTHON),$(shell $(PYTHON) -c 'import importlib.util as u; print(1 if u.find_spec("selenium") else "")' 2> /dev/null))
+PRINTS := $(if $(PYTHON),$(shell $(PYTHON) -E -c 'import importlib.util as u; print(1 if u.find_spec("selenium") else "")' 2> /dev/null))
 ifeq ($(CHROMIUM),)
 PDF_SKIP := Chromium is not installed (apt-get install chromium)
 PDF_ALL  :=

@@ -165,7 +165,7 @@ sim-faults: $(addprefix $(BUILD)/asan/,$(SIMS))
 # Nothing of it is in `make deps`: it says itself what is missing. tests/bsd/README.md.
 .PHONY: vm
 vm:
-	$(Q)BUILD=$(BUILD) OS=$(or $(OS),freebsd) IMAGE=$(IMAGE) KEY=$(KEY) sh tests/bsd/vm.sh $(VM_ARGS)
+	$(Q)BUILD=$(BUILD) OS=$(or $(OS),freebsd) IMAGE=$(call quoted,$(IMAGE)) KEY=$(call quoted,$(KEY)) sh tests/bsd/vm.sh $(VM_ARGS)
 
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30
@@ -187,4 +187,4 @@ $(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/
 mutants:
 	$(Q)$(MAKE) --no-print-directory $(parallel) servers
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m tests.mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
-		$(if $(RESULTS_OF),--results $(RESULTS_OF)) $(if $(BEFORE),--before $(BEFORE))
+		$(if $(RESULTS_OF),--results $(call quoted,$(RESULTS_OF))) $(if $(BEFORE),--before $(call quoted,$(BEFORE)))

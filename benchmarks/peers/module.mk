@@ -6,7 +6,7 @@ compiled_by = mkdir -p $(@D); ! command -v $(1) > /dev/null || { $(2); } || echo
 
 $(BUILD)/runtimes/go: $(addprefix benchmarks/peers/runtimes/go/,server.go go.mod)
 	$(call say,GO,$@)
-	$(Q)$(call compiled_by,go,cd $(<D) && go build -o $(abspath $@) .)
+	$(Q)$(call compiled_by,go,cd $(<D) && go build -o $(call quoted,$(abspath $@)) .)
 
 $(BUILD)/runtimes/java/Server.class: benchmarks/peers/runtimes/java/Server.java
 	$(call say,JAVAC,$@)

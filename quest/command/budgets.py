@@ -42,11 +42,16 @@ def budgets(table: Path = TABLE) -> list[Budget]:
 
 def tracked() -> list[str]:
     """The files that git keeps, without what was measured. InputError where there is no git to ask."""
+    listed = b""
     try:
-        done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise InputError(f"budgets are of tracked files, and git does not list them: {error}") from None
-    names = done.stdout.decode(errors="surrogateescape").split("\0")
+        done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, check=False)
+        listed = done.stdout if done.returncode == 0 else b""
+        why = (done.stderr.decode(errors="replace").splitlines() or ["it keeps none of this folder"])[0]
+    except OSError as error:
+        why = str(error)
+    if not listed:  # the tree of an archive, perhaps in a repository of something else
+        raise InputError(f"budgets are of tracked files, and git does not list them: {why}")
+    names = listed.decode(errors="surrogateescape").split("\0")
     return [name for name in names if name and not name.startswith("benchmarks/results/") and Path(name).is_file()]
 
 

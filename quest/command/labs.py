@@ -37,18 +37,18 @@ def labs(given: Given) -> int:
 
 
 def grade_all(given: Given) -> int:
-    """A class's table has a name, wherever it was not given one."""
-    return _run("grade-all", {"CSV": f"{given['DIR']}.csv", **given} if "DIR" in given else given)
+    """A class's table has a name, wherever it was not given one: beside DIR, also where that ends with a /."""
+    return _run("grade-all", {"CSV": f"{Path(given['DIR'])}.csv", **given} if "DIR" in given else given)
 
 
 def check(given: Given) -> int:
     """With WATCH=1 once more after each change, until it is ended or nothing can be judged."""
     while "WATCH" in given:
         folder = _folder(given)
-        before = _newest(folder)
+        before = _dates(folder)
         _run("check", given)
         say(f"\nWaiting for {folder} to change (Ctrl-C ends it).")
-        while _newest(folder) == before:
+        while _dates(folder) == before:
             time.sleep(WAIT)
     return _run("check", given)
 
@@ -59,9 +59,11 @@ def _folder(given: Given) -> Path:
     return Path(given.get("WORK", "work"), given["CH"])
 
 
-def _newest(folder: Path) -> int:
-    """When a file of a student's was last changed, in nanoseconds; 0 where there is none."""
-    return max(map(changed_ns, folder.glob("[!.]*")), default=0)
+def _dates(folder: Path) -> dict[Path, int]:
+    """When each file of a student's was last changed, in nanoseconds. The newest date alone would not do: if it is in
+    the future, no change of another file is seen.
+    """
+    return {path: changed_ns(path) for path in folder.glob("[!.]*")}
 
 
 def reset(given: Given) -> int:

@@ -19,13 +19,13 @@ def targets() -> set[str]:
 
 
 def settings(words: list[str]) -> int:
-    """GOALS="goal goal" NAME=VALUE...: prints "ok", and the names of chapters, labs and servers as they were meant; or
-    the one line with which make refuses. Status 0 both times: make reads the words.
+    """GOALS="goal goal", which comes first, and NAME=VALUE...: prints "ok", and the names of chapters, labs and servers
+    as they were meant; or the one line with which make refuses. Status 0 both times: make reads the words.
     """
     goal = ""
     try:
-        given = given_settings.parsed(words)
-        names = given.pop("GOALS", "").split() or ["all"]
+        names = "".join(words[:1]).partition("=")[2].split() or ["all"]
+        given = given_settings.parsed(words[1:])
         goals, files = [], [name for name in names if "/" in name or "." in name]
         for goal in (name for name in names if name not in files):
             goals.append(Goal(goal, "", "") if goal.startswith(MADE) else given_settings.goal_of(goal, targets))

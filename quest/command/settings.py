@@ -44,6 +44,8 @@ def checked(goals: Iterable[Goal], given: Mapping[str, str], others: bool = Fals
         if name in takes:
             settled[name] = _value(takes[name], value)
         elif name in EVERYWHERE or others:
+            if name == "JOBS" and not (_is_number(value) and int(value)):  # make would take none for any number
+                raise Wrong(f"JOBS={value}: it must be a whole number above 0")
             settled[name] = value
         else:
             raise Wrong(_unknown(name, takes))
@@ -56,9 +58,11 @@ def of_goal(goal: Goal, given: Mapping[str, str], environ: Mapping[str, str] = o
     """What this goal is told of them: what it takes and what holds everywhere, the environment's where the command line
     says nothing, and no empty ones.
     """
-    takes = {setting.name for setting in goal.settings} | EVERYWHERE.keys()
-    outside = {name: environ.get(name, "") for name in FROM_ENVIRONMENT}
-    return {name: value for name, value in {**outside, **given}.items() if name in takes and value}
+    takes = {setting.name: setting for setting in goal.settings}
+    outside = {name: environ.get(name, "") for name in FROM_ENVIRONMENT if name not in given}
+    outside |= {name: _value(takes[name], value) for name, value in outside.items() if name in takes}
+    known = takes.keys() | EVERYWHERE.keys()
+    return {name: value for name, value in {**outside, **given}.items() if name in known and value}
 
 
 def _unknown(name: str, takes: Mapping[str, Setting]) -> str:

@@ -5,6 +5,7 @@ descriptors, signals and the encoding of the terminal, and it ends with one line
 import contextlib
 import io
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +38,13 @@ class _Pipe(io.RawIOBase):
     def write(self, data: object) -> int:
         view = memoryview(data)  # type: ignore[arg-type]
         try:
-            return os.write(self._descriptor, view)
+            while True:
+                try:
+                    return os.write(self._descriptor, view)
+                except BlockingIOError:  # another program that has the same pipe or terminal made it non-blocking
+                    room = select.poll()
+                    room.register(self._descriptor, select.POLLOUT)
+                    room.poll()
         except BrokenPipeError:  # for programs that are started later, too
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._descriptor)
             return view.nbytes
@@ -56,11 +63,25 @@ def begin() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+            # It gets the lowest number that is free: this one. A program that we start is to have it, too.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if "MAKEFLAGS" in os.environ:
+        os.environ["MAKEFLAGS"] = without_job_server(os.environ["MAKEFLAGS"])
     sys.stdout = _text(1, sys.stdout, at_once=os.isatty(1))
     sys.stderr = _text(2, sys.stderr, at_once=True)
+
+
+def without_job_server(flags: str) -> str:
+    """MAKEFLAGS for the makes that we start. Up to 4.3 the job server of a make -j is two descriptors that it gives to
+    makes alone: of others a make would say that it is not there.
+    """
+    options, dashes, settings = flags.partition(" -- ")
+    if "--jobserver-auth=fifo:" in options:
+        return flags
+    words = (word for word in options.split(" ") if not word.startswith(("-j", "--jobserver")))
+    return " ".join(words) + dashes + settings
 
 
 def takes_codes(environment: Mapping[str, str]) -> bool:
@@ -123,17 +144,21 @@ def run_to_status(command: Callable[[], int], prefix: str = "", wrong: int = 2, 
         return status
     except InputError as error:
         _complain(foreign.plain(f"{prefix}{error}"))
-        return wrong
     except Stopped as signalled:
         if stopped:
             _complain(stopped)
-        return 128 + signalled.signal_number
+        wrong = 128 + signalled.signal_number
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        wrong = 128 + signal.SIGINT
     except OSError as error:
         _complain(foreign.line(f"{prefix}{os_error_text(error)}"))
-    # What cannot be written now could not be at the exit either, which would tell it once more.
-    with contextlib.suppress(OSError):
+    except MemoryError:
+        _complain(f"{prefix}not enough memory (ulimit -v)")
+    # What was printed before is kept. What cannot be written now could not be at the exit either, which would tell it
+    # once more, with a status of its own.
+    try:
+        sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return wrong
 

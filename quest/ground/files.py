@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 POLL_S = 0.1  # how often a lock that is taken is tried again, where the wait is limited
+YEAR_1980 = 315532800  #: in seconds since 1970
 
 
 class Busy(Exception):
@@ -65,12 +66,12 @@ def dated(path: Path) -> str:
 
 
 def zipped(entries: Iterable[tuple[str, bytes]], seconds: int) -> bytes:
-    """A zip whose bytes depend on nothing but the arguments. The mimetype of an EPUB is not packed,
-    so that readers see by it what they have."""
+    """A zip whose bytes depend on nothing but the arguments. Times before 1980, which it cannot hold, become 1980. The
+    mimetype of an EPUB is not packed, so that readers see by it what they have."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as packed:
         for name, content in entries:
-            entry = zipfile.ZipInfo(name, date_time=time.gmtime(seconds)[:6])
+            entry = zipfile.ZipInfo(name, date_time=time.gmtime(max(seconds, YEAR_1980))[:6])
             entry.create_system = 3  # Unix: then the permissions below count
             entry.external_attr = 0o100644 << 16
             how = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED

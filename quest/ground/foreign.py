@@ -104,7 +104,8 @@ def _plain_in(data: Any) -> Any:
 
 def anonymous(text: str) -> str:
     """Without the paths, the host name and the user name of this machine."""
-    places = [str(Path.cwd()), str(Path.home()), os.environ.get("TMPDIR", "")]
+    # Path.home() fails where a user has neither HOME nor a line in passwd; this gives "~" then.
+    places = [str(Path.cwd()), os.path.expanduser("~"), os.environ.get("TMPDIR", "")]
     for place in sorted((p for p in places if len(p) > 1), key=len, reverse=True):
         text = text.replace(place.rstrip("/") + "/", "").replace(place, ".")
     text = re.sub(r"(?<![\w.:/])/(?:home|Users)/[^/\s:]+/?", "", text)

@@ -194,6 +194,15 @@ class Process:
         self.stderr.close()
 
 
+def readable(descriptor: int, seconds: float) -> bool:
+    """Whether there is something to read, or an end, within so many seconds. Not by select(): it takes no descriptor
+    above 1023, and a parent may have left us more than that open.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
 def _ends_within(pid: int, seconds: float) -> bool:
     """Whether a child has ended within so many seconds. It is not reaped."""
     try:
@@ -202,9 +211,7 @@ def _ends_within(pid: int, seconds: float) -> bool:
         time.sleep(min(seconds, 0.01))
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     try:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
+        return readable(fd, seconds)
     finally:
         os.close(fd)
 
@@ -346,7 +353,7 @@ def read_line(process: Process, patience: float = START_PATIENCE) -> str:
     data = b""
     while b"\n" not in data:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([fd], [], [], left)[0]:
+        if left <= 0 or not readable(fd, left):
             raise RepetitionError(f"{process.name} did not report within {patience:g} s")
         chunk = os.read(fd, 4096)
         if not chunk:

@@ -72,6 +72,7 @@ class Rule:
 
 
 NO_RULE = Rule()
+MOST = 10**308  #: of a whole number: one with more digits is no float, and cannot be shown or divided
 
 
 class _Fault(Exception):
@@ -96,8 +97,8 @@ class _Scalar:
 
     def takes(self, value: Any) -> bool:
         kind = type(value)
-        if kind is int and float in self.kinds:
-            return True
+        if kind is int and (int in self.kinds or float in self.kinds):
+            return bool(abs(value) <= MOST)
         return kind in self.kinds and (kind is not float or math.isfinite(value))
 
     def takes_all(self, values: Sequence[Any]) -> bool:
@@ -105,6 +106,10 @@ class _Scalar:
         kinds = set(map(type, values))
         if not kinds <= self.kinds | ({int} if float in self.kinds else set()):
             return False
+        if int in kinds:
+            whole = values if len(kinds) == 1 else [v for v in values if type(v) is int]
+            if min(whole) < -MOST or max(whole) > MOST:
+                return False
         return float not in kinds or all(math.isfinite(v) for v in values if type(v) is float)
 
     def problem(self, value: Any) -> str:
@@ -401,15 +406,16 @@ def _default(one: Field[Any]) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A file as tables. InputError if it cannot be read or is not TOML."""
+    """A file as tables; the mark that some editors write before UTF-8 is left out. InputError if it cannot be read, or
+    is not TOML.
+    """
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not TOML: not UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and [[[[ without end
         raise InputError(f"{path}: not TOML: {error}") from error
 
 

@@ -41,7 +41,7 @@ class Answers:
         """Of the folder's answers.toml. LabError if it is not there, or no such file."""
         path = folder / ANSWERS
         try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise LabError(f"{path} is not there") from None
         except tomllib.TOMLDecodeError as error:

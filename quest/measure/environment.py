@@ -242,7 +242,8 @@ def _libc_versions() -> dict[str, str]:
 def git_commit() -> tuple[str, bool | None]:
     """The commit of this tree, and whether files differ from it; ("unknown", None) without one."""
     commit = first_line(["git", "rev-parse", "HEAD"])
-    if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
+    # Of the tree, and not of a repository around it, in which the tree of an archive may have been unpacked.
+    if not re.fullmatch(r"[0-9a-f]{40,64}", commit) or first_line(["git", "rev-parse", "--show-prefix"]):
         return "unknown", None
     return commit, bool(first_line(["git", "status", "--porcelain", "--untracked-files=no"]))
 

@@ -14,7 +14,6 @@ import ipaddress
 import json
 import os
 import re
-import select
 import shlex
 import socket
 import time
@@ -25,7 +24,7 @@ from pathlib import Path
 from quest.ground.errors import InputError, RepetitionError, Unreachable
 from quest.ground.foreign import anonymous
 from quest.ground.places import PACKAGES, Answer, which
-from quest.ground.processes import SLICE, Process, Tick, Usage, running
+from quest.ground.processes import SLICE, Process, Tick, Usage, readable, running
 from quest.measure import peers
 from quest.measure.environment import ClientEnvironment
 from quest.spec.model import NO_LOAD, Experiment, Variant
@@ -154,7 +153,7 @@ class Client:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise Unreachable("CLIENT does not answer any more")
-            if not select.select([pipe], [], [], min(left, SLICE))[0]:
+            if not readable(pipe, min(left, SLICE)):
                 tick()
             elif data := os.read(pipe, 1 << 16):
                 self._received += data

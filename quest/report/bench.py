@@ -314,7 +314,9 @@ def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]
         sweep_scratch()
         progress = Progress(session.settings.escape_codes)
         _say_if_others_work(jobs, progress)
-        previous = {number: signal.signal(number, _stop) for number in processes.STOPPING}
+        # Who has started us ignores a signal on purpose: nohup does.
+        heeded = [number for number in processes.STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+        previous = {number: signal.signal(number, _stop) for number in heeded}
         if session.settings.started_by_make:
             processes.end_with_parent()
         try:

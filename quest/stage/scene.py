@@ -10,7 +10,6 @@ import json
 import random
 import re
 import resource
-import select
 import shutil
 import signal
 import socket
@@ -24,7 +23,7 @@ from pathlib import Path
 
 from quest.ground.errors import Stopped
 from quest.ground.places import text_of
-from quest.ground.processes import LISTENING, STOPPING, end_with_parent
+from quest.ground.processes import LISTENING, STOPPING, end_with_parent, readable
 from quest.learn.run import free_port
 from quest.learn.which.proc import Proc
 from quest.stage.demos import MOST_SECONDS, Act, Demo
@@ -209,7 +208,7 @@ class Scene:
 def _first_line(process: subprocess.Popen[str]) -> str:
     """What it prints first; "" if it ends without a line, or has none in START_SECONDS."""
     assert process.stdout is not None
-    return process.stdout.readline() if select.select([process.stdout], [], [], START_SECONDS)[0] else ""
+    return process.stdout.readline() if readable(process.stdout.fileno(), START_SECONDS) else ""
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -282,6 +282,17 @@ def has_run(runs: Path, times: int) -> bool:
     return runs.exists() and runs.stat().st_size >= times
 
 
+def test_who_starts_it_may_have_it_ignore_a_hangup(tree: Tree) -> None:
+    """As nohup does, for the hours after one has logged out."""
+    tree.experiment()
+    tree.program(extra="import os, signal\nos.kill(os.getppid(), signal.SIGHUP)")
+    for how, ends in (("ignore", 0), ("default", 128 + signal.SIGHUP)):
+        process = tree.start("bench", "PROFILE=smoke", inside=["env", f"--{how}-signal=HUP"])
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == ends, err
+        (tree.results / "sample.jsonl").unlink(missing_ok=True)
+
+
 @pytest.mark.slow
 def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree) -> None:
     """And leaves no process, nor the child of one."""

@@ -25,6 +25,15 @@ def test_no_path_host_or_user_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert foreign.anonymous("http://127.0.0.1:80/a/b") == "http://127.0.0.1:80/a/b"
 
 
+def test_a_user_without_a_home_and_without_a_line_in_passwd(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: int) -> None:
+        raise KeyError("uid not found")
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", none)
+    assert foreign.anonymous(f"{Path.cwd()}/build/x ~ y") == "build/x ~ y"
+
+
 def test_short_processor_names() -> None:
     short = {
         "Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz": "Intel Core i7-8550U",
@@ -89,6 +98,9 @@ def test_the_commit_and_whether_files_differ(tmp_path: Path, monkeypatch: pytest
     assert environment.git_commit() == (commit, False)
     (tmp_path / "file").write_text("b", encoding="ascii")
     assert environment.git_commit() == (commit, True)
+    (tmp_path / "unpacked").mkdir()
+    monkeypatch.chdir(tmp_path / "unpacked")
+    assert environment.git_commit() == ("unknown", None)
 
 
 def test_what_cannot_be_one_set() -> None:

@@ -1,14 +1,16 @@
 """Whole files and locks."""
 
+import io
 import os
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from quest.ground.files import Busy, locked, write_whole
+from quest.ground.files import Busy, locked, write_whole, zipped
 
 HOLDER = """\
 import sys
@@ -109,3 +111,10 @@ def test_a_lock_is_no_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="lock"), locked(tmp_path / "lock"):
         pass
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(("seconds", "year"), [(0, 1980), (315532799, 1980), (1795000000, 2026)])
+def test_a_zip_of_any_time(seconds: int, year: int) -> None:
+    """SOURCE_DATE_EPOCH=0 is what some builders set, and where a clock without a battery begins."""
+    with zipfile.ZipFile(io.BytesIO(zipped([("x", b"y")], seconds))) as packed:
+        assert packed.getinfo("x").date_time[0] == year

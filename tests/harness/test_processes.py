@@ -1,6 +1,8 @@
 """How programs are started and ended."""
 
+import fcntl
 import os
+import resource
 import signal
 import threading
 from collections.abc import Iterator
@@ -38,18 +40,16 @@ def test_ctrl_c_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) 
     assert children() == before
 
 
-def test_a_program_can_be_ended_as_ever() -> None:
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(signal.SIGINT, "SIGINT"), (signal.SIGRTMIN + 1, "SIGRTMIN+1")],
+    ids=["SIGINT", "real-time"],
+)
+def test_a_program_can_be_ended_as_ever(number: int, name: str) -> None:
     with processes.running("sleep", ["sleep", "60"]) as process:
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
         assert process.reap(5)
-        assert process.describe_end() == "sleep was ended by SIGINT"
-
-
-def test_an_end_by_a_real_time_signal_has_a_name() -> None:
-    with processes.running("sleep", ["sleep", "60"]) as process:
-        os.kill(process.pid, signal.SIGRTMIN + 1)
-        assert process.reap(5)
-        assert process.describe_end() == "sleep was ended by SIGRTMIN+1"
+        assert process.describe_end() == f"sleep was ended by {name}"
 
 
 def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
@@ -59,3 +59,19 @@ def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
     ):
         pass
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_descriptor_that_select_does_not_take() -> None:
+    """As a process has it whose parent left it a thousand files open."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limits[1] < 2048:
+        pytest.skip("ulimit -Hn allows too few")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
+    try:
+        with processes.running("echo", ["echo", "hello"], pipe=True) as process:
+            high = os.fdopen(fcntl.fcntl(process.stdout.fileno(), fcntl.F_DUPFD_CLOEXEC, 1500), "rb", 0)
+            with process.stdout:
+                process.stdout = high
+            assert processes.read_line(process) == "hello"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

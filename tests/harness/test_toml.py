@@ -84,6 +84,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"title": ""}, ['"title"', "empty"]),
     ({"height": 0}, ['"height"', "above 0"]),
     ({"height": float("nan")}, ['"height"', "finite"]),
+    ({"height": 10**309}, ['"height"', "finite"]),
     ({"kind": "ash"}, ['"kind"', "oak, elm", '"ash"']),
     ({"code": "abc"}, ['"code"', "[a-z]{2}"]),
     ({"old": 1}, ['"old"', "true or false"]),
@@ -92,14 +93,17 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"names": ["a", 1]}, ['"names"', "list of texts"]),
     ({"pair": [1]}, ['"pair"', "2"]),
     ({"pair": [1, float("inf")]}, ['"pair"', "finite"]),
+    ({"pair": [1, 10**309]}, ['"pair"', "finite"]),
     ({"some": []}, ['"some"', "empty"]),
     ({"mixed": True}, ['"mixed"', "number or a text"]),
     ({"values": {"x": 1.0}}, ['"values": "x"', "whole number"]),
+    ({"values": {"x": -(10**309)}}, ['"values": "x"', "whole number"]),
     ({"values": []}, ['"values"', "table"]),
     ({"leaf": {}}, ['"leaf"', "list"]),
     ({"leaf": [1]}, ["leaf 1", "table"]),
     ({"leaf": [{"name": "a"}, {}]}, ['leaf 2: "name" is missing']),
     ({"leaf": [{"name": "a", "size": 0}]}, ['leaf "a": "size"', "at least 1"]),
+    ({"leaf": [{"name": "a", "size": -(10**309)}]}, ['leaf "a": "size"', "whole number"]),
     ({"best": {"name": "a", "sise": 0}}, ['"best": unknown key "sise"']),
     ({"by_month": {"may": {"name": 3}}}, ['by_month "may": "name"', "text"]),
     ({"by_month": {"june": {"name": "x"}}}, ['"by_month": "may" is missing']),
@@ -111,7 +115,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "named"), FAULTS, ids=[str(change) for change, _ in FAULTS])
+@pytest.mark.parametrize(("change", "named"), FAULTS, ids=[str(change)[:60] for change, _ in FAULTS])
 def test_a_fault_is_one_line_with_file_place_and_fault(change: dict[str, Any], named: list[str]) -> None:
     table = {key: value for key, value in (WHOLE | change).items() if value is not None}
     with pytest.raises(InputError) as error:
@@ -137,13 +141,29 @@ def test_where_no_field_has_a_doc_all_are_keys() -> None:
             record_of(Plain, table | wrong, "x.toml")
 
 
-@pytest.mark.parametrize("content", [b"id = ", b"\xff", None])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"id = ",
+        b"\xff",
+        None,
+        pytest.param(b"x = 1" + b"0" * 5000, id="digits"),
+        pytest.param(b"x = " + b"[" * 5000, id="deep"),
+    ],
+)
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.toml"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=r"^\S*x\.toml: [^\n]+$"):
         toml.load(Tree, path)
+
+
+def test_a_file_of_another_editor(tmp_path: Path) -> None:
+    """Some write a mark before UTF-8, and two characters at the end of a line."""
+    path = tmp_path / "x.toml"
+    path.write_bytes(b"\xef\xbb\xbftitle = 'x'\r\nheight = 3\r\n")
+    assert toml.load(Tree, path) == Tree("x", 3.0)
 
 
 def test_what_a_file_cannot_hold_is_refused_at_once() -> None:

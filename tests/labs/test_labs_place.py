@@ -370,6 +370,10 @@ def test_a_log_says_what_was_tested_and_what_was_seen() -> None:
     assert plugin._for_a_student(item, call) == "Each client\nis served.\n\n404"
     about.__doc__, call.excinfo.value = None, ValueError()
     assert plugin._for_a_student(item, call) == "X"
+    ends = {1: "ended with status 1", -9: "was ended by signal 9 (SIGKILL)"}
+    for status, said in ends.items():
+        server: Any = SimpleNamespace(stopped=None, wait=lambda _, status=status: status)
+        assert plugin._end(server) == said
 
 
 def test_a_server_may_end_by_any_signal() -> None:

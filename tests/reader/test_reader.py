@@ -53,6 +53,7 @@ WRONG = {
     "diff FROM=05 TO=0": "make diff: TO=0: it fits several: 00-client, 01-iterative, .*",
     "diff FROM=01 TO=99": "make diff: TO=99: there is no such program; there are 00-client, .*",
     "chek CH=02": r"make chek: there is no such goal; did you mean check\?; make help .*",
+    "help GOALS=bench": r"make help: there is no setting GOALS; did you mean GOAL\?; it takes ALL, GOAL",
     "lab CH=02 JSON=x": "make lab: it takes no JSON; it takes CH",
     "hint CH=02 DIR=x": "make hint: it takes no DIR; it takes CH, N",
     "check CH=02 SURE=1": "make check: it takes no SURE; it takes CH, ONLY, .*",
@@ -73,6 +74,8 @@ WRONG = {
     "lint-bok": r"make lint-bok: there is no such goal; did you mean lint-book\?; make help .*",
     "cross-freebsd JOBS=1": r"make cross-freebsd: there is no such goal; make help .*",
     "tset": r"make tset: there is no such goal; did you mean test\?; make help says what there is",
+    "tests": r"make tests: there is no such goal; did you mean test\?; make help says what there is",  # a folder
+    "code": "make code: there is no such goal; .*make help says what there is",
     "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
     "predict CH=16": "make predict: there is no such goal; make help says what there is",
     "lab CH=2x": "make lab: CH=2x: there is no such lab; there are 00-client, 01-iterative, .*",
@@ -103,6 +106,19 @@ def test_a_wrong_command_line_is_answered_in_one_line(tmp_path: Path, line: str)
     assert (status, out, len(said)) == (2, "", 1), said
     text = re.sub(r"^\S+:\d+: \*\*\* |\.  Stop\.$", "", said[0])
     assert re.fullmatch(WRONG[line], text), text
+
+
+def test_a_build_that_make_or_the_shell_would_take_apart(tmp_path: Path) -> None:
+    """`make distclean` would remove what the parts are names of."""
+    for name in ("a b", "a ", "a*", "a;b", "a$$b", "a#b", "a,b", "a:b", "a'b", "a\\b", "a(b", "a%"):
+        status, out, err = make(tmp_path, "-n", "distclean", f"BUILD={name}")
+        assert (status, out) == (2, "") and ": only letters, digits and any of / . _ - + @ ~ " in err, name
+
+
+def test_a_value_of_two_lines(tmp_path: Path) -> None:
+    """As a name of a folder may have them."""
+    status, out, err = make(tmp_path, "board", "DIR=a\nb")
+    assert (status, out) == (2, "") and re.fullmatch(r"\S+ \*\*\* DIR= has more than one line\.  Stop\.\n", err)
 
 
 def test_a_number_of_more_digits_than_python_reads(capsys: pytest.CaptureFixture[str]) -> None:
@@ -537,3 +553,14 @@ def test_a_file_that_has_just_gone_has_no_date(tmp_path: Path) -> None:
     assert changed_ns(tmp_path / "gone") == changed_ns(tmp_path / "folder") == 0
     (tmp_path / "4913").touch()  # as an editor writes one, to see whether it may
     assert changed_ns(tmp_path / "4913") > 0
+
+
+def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "WATCHED", (str(tmp_path),))
+    for name, seconds in (("future", 1 << 32), ("chapter.md", 1000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (seconds, seconds))
+    before = read.dates()
+    assert read.dates() == before
+    os.utime(tmp_path / "chapter.md", (2000, 2000))
+    assert read.dates() != before

@@ -2,6 +2,11 @@
 the budgets; which tests are about a part.
 """
 
+import os
+import re
+import shutil
+import subprocess
+import sys
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -9,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from quest.__main__ import main
-from quest.command import budgets, help, parts, settings
+from quest.command import budgets, help, labs, parts, settings
 from quest.command.goals import BY_NAME, GOALS, GROUPS, Goal, Setting
 from quest.ground.errors import InputError
 from quest.learn.words import Wrong
@@ -78,12 +83,23 @@ def test_a_value_that_cannot_be(kind: str, value: str) -> None:
         settings.checked([goal], {"X": value})
 
 
+@pytest.mark.parametrize("value", ["", "0", "x", "-1", "1.5"])
+def test_how_many_at_once(value: str) -> None:
+    """Of an empty one make starts as many compilers as there are files, and of a wrong one it prints its own help."""
+    assert settings.checked([BY_NAME["servers"]], {"JOBS": "2"}) == {"JOBS": "2"}
+    with pytest.raises(Wrong, match=f"^JOBS={value}: it must be a whole number above 0$"):
+        settings.checked([BY_NAME["servers"]], {"JOBS": value})
+
+
 def test_what_a_goal_is_told() -> None:
     """Its own settings, and what holds everywhere; the environment's only where that is documented."""
     outside = {"CLIENT": "user@host", "RESULTS": "reference", "ONLY": "x", "N": "3", "WORK": "outside"}
     given = {"ONLY": "y", "AGAIN": "", "DIR": "d", "WORK": "w"}
     found = settings.of_goal(BY_NAME["bench"], given, outside)
     assert found == {"CLIENT": "user@host", "RESULTS": "reference", "ONLY": "y", "WORK": "w"}
+    assert settings.of_goal(BY_NAME["bench"], {}, {"MANY": "yes"}) == {"MANY": "1"}
+    with pytest.raises(Wrong, match="^MANY=no: write MANY=1, or leave it out$"):
+        settings.of_goal(BY_NAME["bench"], {}, {"MANY": "no"})
 
 
 # ---- budgets
@@ -120,6 +136,18 @@ def test_a_line_that_is_no_budget(tmp_path: Path, line: str) -> None:
         budgets.budgets(tmp_path / "table")
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_without_a_repository_of_its_own_nothing_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the tree of an archive, also where a repository of somebody's is around it."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="not a git repository"):
+        budgets.tracked()
+    subprocess.run(["git", "init", "-q"], check=True)
+    with pytest.raises(InputError, match="it keeps none of this folder"):
+        budgets.tracked()
+
+
 # ---- README.md, and the tests of a part
 
 
@@ -137,3 +165,60 @@ def test_the_tests_of_a_part() -> None:
     assert "tests/harness/test_statistics.py" in stats and "tests/setup/test_command.py" not in stats
     assert parts.about("hammer") == [Path("tests/hammer")]
     assert Path("tests/setup/test_command.py") in parts.about("command")
+
+
+# ---- labs
+
+
+def test_the_table_of_a_class_is_beside_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell that completes names writes a / behind that of a folder."""
+    told: list[dict[str, str]] = []
+
+    def run(_: str, given: dict[str, str]) -> int:
+        told.append(given)
+        return 0
+
+    monkeypatch.setattr(labs, "_run", run)
+    for folder in ("submissions", "submissions/"):
+        assert labs.grade_all({"DIR": folder}) == 0
+    labs.grade_all({"DIR": "x", "CSV": "y"})
+    assert [given["CSV"] for given in told] == ["submissions.csv", "submissions.csv", "y"]
+
+
+def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path) -> None:
+    """As a copy from a machine has whose clock is ahead."""
+    for name, seconds in (("future", 1 << 32), ("server.c", 1000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (seconds, seconds))
+    before = labs._dates(tmp_path)
+    assert labs._dates(tmp_path) == before
+    os.utime(tmp_path / "server.c", (2000, 2000))
+    assert labs._dates(tmp_path) != before
+
+
+def test_an_older_python_is_one_line() -> None:
+    """Else it misses a module here, a type there, and make deps, which has no newer one, was the remedy."""
+    script = "import sys\nsys.version_info = (3, 10, 12, 'final', 0)\nimport quest.__main__"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Python 3.10 is too old: 3.11 or newer is needed, and PYTHON= names it\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("ImportError('libx.so: failed to map segment', name='x')", "cannot be loaded: libx.so: failed to map segment"),
+        ("ModuleNotFoundError('No module', name='x')", "it needs Python's x: make deps installs it"),
+        ("MemoryError()", "not enough memory (ulimit -v)"),
+    ],
+)
+def test_a_goal_whose_libraries_find_no_room_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: str, said: str
+) -> None:
+    """They are imported when they are needed, and an address space may be limited."""
+    (tmp_path / "made_up_goal.py").write_text(f"def run(_):\n    raise {fault}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "made_up_goal", raising=False)
+    monkeypatch.setitem(BY_NAME, "chapters", Goal("chapters", "", "", (), "made_up_goal:run"))
+    assert main(["chapters"]) == 2
+    assert re.fullmatch(f"make chapters: .*{re.escape(said)}\n", capsys.readouterr().err)

@@ -99,6 +99,20 @@ def test_it_sees_what_is_here() -> None:
     assert "libowfat-dev\t" in some and "pandoc\t" not in some
 
 
+def test_it_is_in_its_own_tree_whatever_cd_is_told(tmp_path: Path) -> None:
+    """An exported CDPATH is looked in before the folder that one is in, and a tree has a folder setup."""
+    for name in ("setup", ".ci", "tests/fresh-machine"):
+        (tmp_path / name).mkdir(parents=True)
+    environment = {**os.environ, "CDPATH": str(tmp_path), "DEPS": "skip"}
+    for script, words, says in (
+        ("setup/deps.sh", ["--status", "build"], "gcc\t"),
+        ("tests/fresh-machine/run", ["-n"], "0 make test\n"),
+    ):
+        done = subprocess.run(["sh", script, *words], cwd=TREE, env=environment, capture_output=True, text=True,
+                              check=False)  # fmt: skip
+        assert done.returncode == 0 and says in done.stdout and done.stderr == "", script
+
+
 def test_bad_usage() -> None:
     assert deps(TREE, "biuld") == (2, "deps.sh: unknown class \"biuld\"; there are base build measure book slides test "
                                       "lint browser cross peers\n")  # fmt: skip
@@ -176,6 +190,16 @@ def test_what_is_expected_is_put_in_place_of_what_was_there(wheel: Path, tmp_pat
     fetch.put(wanted(tmp_path / "build", "0" * 64, summed.stdout.strip()), wheel, tmp_path)
     assert (tmp_path / "build/x/dist/b/c.js").read_text(encoding="ascii") == "of x/dist/b/c.js"
     assert (tmp_path / "build/x-1").exists() and not (tmp_path / "build/x/old").exists()
+
+
+def test_where_no_folder_can_be_made_it_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a clone that is read-only."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build").touch()
+    assert fetch.main(["reveal.js"]) == 1
+    assert re.fullmatch(r"  reveal\.js: .*File exists: 'build'\n", capsys.readouterr().err)
 
 
 # ---- the proof on a real machine

@@ -113,6 +113,54 @@ def test_what_another_make_has_half_written_is_not_used(tmp_path: Path, when: st
     made(make("-q", *words))  # nothing is left to be made
 
 
+# ---- names with blanks and quotes
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("vm\0IMAGE=a b\0KEY=it's", "IMAGE='a b' KEY='it'\\''s'"),
+        ("cflags\0CFLAGS=-DX='a b'", "'-DX='\\''a b'\\''"),
+        ("build/runtimes/go\0-W\0benchmarks/peers/runtimes/go/go.mod", "go build -o '{clone}/build/runtimes/go' ."),
+    ],
+)
+def test_what_is_given_to_the_shell_stays_one_word(tmp_path: Path, words: str, says: str) -> None:
+    """In a clone whose path has a blank, too."""
+    clone = tmp_path / "my clone"
+    clone.mkdir()
+    for path in TREE.iterdir():
+        if path.name not in ("build", "work", ".git"):
+            (clone / path.name).symlink_to(path)
+    assert says.format(clone=clone) in made(make("-C", str(clone), "-n", *words.split("\0")))
+
+
+def test_a_server_of_ones_own_in_a_folder_with_a_blank(tmp_path: Path) -> None:
+    """make trace compiled ours in its place, and saw no difference."""
+    mine = tmp_path / "my work/05-pool/queue.c"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+    inside = {"MAKELEVEL": "1", "INSIDE": str(TREE)}  # a goal of the test's own
+    shown = "shown: ; @printf '%s\\n' $(traced_src)"
+    words = ["-s", "--eval", shown, "shown", "LAB=05-pool", f"WORK={tmp_path}/my work"]
+    done = subprocess.run(
+        ["make", *words], cwd=TREE, env=without_outer_make() | inside, capture_output=True, text=True, check=True
+    )
+    found = done.stdout.splitlines()
+    assert str(mine) in found and "code/05-pool/server.c" in found and "code/05-pool/queue.c" not in found
+
+
+def test_below_the_root_of_a_tree_with_a_blank_in_its_path(tmp_path: Path) -> None:
+    folder = tmp_path / "my clone" / "code" / "09-epoll"
+    folder.mkdir(parents=True)
+    shutil.copy(TREE / "code/Makefile", folder.parent)
+    (folder / "Makefile").symlink_to("../Makefile")
+    for below in (folder, folder.parent):
+        process = make("-C", str(below), "next")
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert f'run from the root of the tree: cd "{tmp_path}/my clone" && make next\n' in said
+
+
 # ---- for other systems, where nothing here can run them
 
 ELF_X86_64 = rb"\x7fELF\x02\x01.{12}\x3e\x00"  # 64 bits, little-endian, elf(5)

@@ -2,6 +2,7 @@
 another make or a supervisor. Each state ends with 0, or with one line that names what is wrong.
 """
 
+import fcntl
 import os
 import re
 import resource
@@ -19,6 +20,7 @@ import pytest
 
 from quest.command import of_make
 from quest.command.goals import FROM_ENVIRONMENT, GOALS
+from quest.ground import entry
 from tests.place import without_outer_make
 
 TREE = Path(__file__).resolve().parents[2]
@@ -106,10 +108,11 @@ def test_the_grader_and_the_reader_too(tmp_path: Path) -> None:
     (tmp_path / "jane").mkdir()
     shutil.copy(TREE / "code/00-client/client.c", tmp_path / "jane")
     graded = start(
-        tmp_path, "-s", "grade", "CH=00", f"DIR={tmp_path / 'jane'}", "ONLY=fetches",
+        tmp_path, "-sj2", "grade", "CH=00", f"DIR={tmp_path / 'jane'}", "ONLY=fetches",
         f"LOGS={tmp_path / 'logs'}", change=EVERYTHING,
     )  # fmt: skip
     assert "2 of 2 points" in graded.stdout, graded
+    assert "jobserver" not in graded.stderr
     book = tmp_path / "build/book"
     book.mkdir(parents=True)
     (book / "index.html").write_text("<body></body>", encoding="utf-8")
@@ -144,10 +147,36 @@ def test_what_make_alone_refuses_is_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2 and says in complaint(done), words
 
 
+def test_without_python_doctor_tells_what_is_missing(tmp_path: Path) -> None:
+    done = start(tmp_path, "doctor", "PYTHON=")
+    assert (done.returncode, complaint(done)) == (0, "")
+
+
 def of_make_itself(name: str, **environment: str) -> set[str]:
     """The words of a variable of the Makefile, or of what one of make's functions gives."""
     words, env = ["make", "-s", "--eval", f"shown: ; @echo $({name})", "shown"], without_outer_make() | environment
     return set(subprocess.run(words, cwd=TREE, env=env, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("line", ["compare A", "compare B", "retest A", "retest B", "board NAMES", "merge RUNS"])
+def test_a_name_of_somebody_else_is_no_program_of_make(tmp_path: Path, line: str) -> None:
+    """Results of others are in folders that they have named."""
+    goal, name = line.split()
+    text = f"$(shell touch {tmp_path}/mark) a$b"
+    done = start(tmp_path, "-n", goal, f"{name}={text}")
+    assert f"'{name}={text}'" in done.stdout
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_python_in_a_folder_with_a_blank(tmp_path: Path) -> None:
+    """As an environment of one's own has it in "My Projects"."""
+    python = tmp_path / "my tools/python3"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    change = {"PATH": f"{python.parent}:{os.environ['PATH']}", "PYTHON": None}
+    good(start(tmp_path, "next", change=change), {"next": SAYS["next"]})
+    good(start(tmp_path, "lab", "CH=02", change=change), {"lab": MANY["lab"]})
 
 
 def test_every_setting_comes_from_the_command_line() -> None:
@@ -157,6 +186,8 @@ def test_every_setting_comes_from_the_command_line() -> None:
     assert of_make_itself("SETTINGS") == names
     taken_over = "foreach name,$(SETTINGS),$(if $(filter of-another,$(value $(name))),$(name))"
     assert of_make_itself(taken_over, **dict.fromkeys(names, "of-another")) == set()
+    assert of_make_itself("PRINTS") == of_make_itself("PRINTS", **PYTHON), "what a shell of make asks of Python"
+    assert of_make_itself("VPATH) $(GPATH", VPATH="/x", GPATH="/x") == set(), "of the folders of another make"
 
 
 def test_the_table_of_goals_and_the_makefiles_agree() -> None:
@@ -167,6 +198,17 @@ def test_the_table_of_goals_and_the_makefiles_agree() -> None:
     inner = {name for name in rules if re.match("(weave|slides|figures)-", name)}
     inner |= {"bench-programs", "cflags", "cross-all", "cross-programs", "lab-objects"}
     assert rules - inner <= {goal.name for goal in GOALS}
+
+
+def test_clean_keeps_what_was_measured(tmp_path: Path) -> None:
+    """A session of the reference takes 90 minutes, and is in build/ until it is committed."""
+    kept = {"results/x.jsonl", "reference/cpu/2026-11-27-0915/x.jsonl", "race/ada.json", "race/results/x.jsonl"}
+    for name in kept | {"bin/x", "share/x.zip"}:
+        (path := tmp_path / "build" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    good(start(tmp_path, "clean"), {})
+    build = tmp_path / "build"
+    assert {str(path.relative_to(build)) for path in build.rglob("*") if path.is_file()} == kept
 
 
 LOCALES: list[dict[str, str | None]] = [
@@ -276,6 +318,15 @@ def test_signals_that_are_blocked_or_ignored(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+def test_what_we_start_has_the_descriptors_that_were_closed() -> None:
+    """Else its first file would be its standard output."""
+    looks = "for number in 0 1 2; do [ -e /proc/self/fd/$number ] || exit 3; done"
+    script = "from quest.ground.entry import begin\nbegin()\nimport subprocess, sys\n" \
+        f"sys.exit(subprocess.run(['sh', '-c', {looks!r}]).returncode)"  # fmt: skip
+    command = [sys.executable, "-c", script]
+    assert subprocess.run(command, cwd=TREE, preexec_fn=closed(0, 1, 2), check=False).returncode == 0
+
+
 LIMITS = {
     "NOFILE 6": (resource.RLIMIT_NOFILE, 6), "NOFILE 8": (resource.RLIMIT_NOFILE, 8),
     "STACK 64 KB": (resource.RLIMIT_STACK, 65536), "AS 40 MB": (resource.RLIMIT_AS, 40 << 20),
@@ -340,3 +391,43 @@ def test_a_full_disk_and_a_reader_that_has_gone(tmp_path: Path) -> None:
         f"make help: {full}", f"make chapters: {full}",
     ])  # fmt: skip
     assert told("| head -n 1 > /dev/null") == (0, [])
+
+
+def test_a_pipe_that_another_made_non_blocking_gets_all() -> None:
+    """It is so for all who have it. More is printed than this one holds."""
+    script = "from quest.ground.entry import run_main\nrun_main(lambda _: print('x' * 500_000) or 0)"
+    theirs, ours = os.pipe()
+    os.set_blocking(ours, False)
+    fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([sys.executable, "-c", script], cwd=TREE, stdout=ours) as process:
+        os.close(ours)
+        with open(theirs, "rb") as file:
+            assert len(file.read()) == 500_001
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("error", ["InputError('wrong')", "OSError(2, 'wrong')"])
+def test_what_was_printed_before_an_error_is_kept_or_said_to_be_lost_once(error: str) -> None:
+    script = "from quest.ground.entry import run_main\nfrom quest.ground.errors import InputError\n" \
+        f"def main(_):\n    print('before')\n    raise {error}\nrun_main(main)"  # fmt: skip
+    full = os.open("/dev/full", os.O_WRONLY)
+    for sink, said in ((subprocess.PIPE, "before\n"), (full, None)):
+        done = subprocess.run([sys.executable, "-c", script], cwd=TREE, stdout=sink, stderr=subprocess.PIPE, text=True,
+                              check=False)  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (2, said, "wrong\n")
+    os.close(full)
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        ("s -j8 --jobserver-auth=3,4 -w -- CH=02 ARGS=-v\\ -j", "s -w -- CH=02 ARGS=-v\\ -j"),
+        (" -j8 --jobserver-auth=3,4", ""),
+        (" --jobserver-auth=fifo:/tmp/x -j8 -- CH=02", None),
+        (" -- A=-j\\ --jobserver-auth=3,4", None),
+        ("", None),
+    ],
+)
+def test_makes_that_we_start_are_not_promised_a_job_server(flags: str, kept: str | None) -> None:
+    """They would say in each make -j8 read or run that they do not have it."""
+    assert entry.without_job_server(flags) == (flags if kept is None else kept)
