@@ -12,6 +12,7 @@ from typing import Self
 from quest.my.errors import Failed, Unseen
 
 HEAD_BYTES = 64 << 10
+MOST_DIGITS = 18  #: of a number in a head
 BYTES_RECEIVED, DATA_SEGS_IN = 128, 152  #: where they are in struct tcp_info (linux/tcp.h)
 SO_TIMESTAMPNS = 35  #: socket(7); Python has no name for it
 
@@ -20,6 +21,11 @@ def shown(data: bytes, most: int = 40) -> str:
     """Bytes as one types them, in a code span; the end of them is left out."""
     text = repr(data[:most])[2:-1].replace("\\x00", "\\0")
     return f"`{text}{'…' if len(data) > most else ''}`"
+
+
+def number(text: str) -> int:
+    """What the digits of a status or a length say; -1 for any other text (`²` is a digit to Python)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
 
 
 def get(path: str, version: str = "1.1", close: bool = False, more: str = "", method: str = "GET") -> bytes:
@@ -105,20 +111,21 @@ class Client:
         head, _, self.data = self.data.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
         words = lines[0].split(" ", 2)
-        if len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdigit():
+        status = number(words[1]) if len(words) > 1 and words[0].startswith("HTTP/1.") else -1
+        if status < 0:
             raise Failed(f"{what}: the reply begins with {shown(lines[0].encode())}, and not with `HTTP/1.1 200 OK`")
         pairs = (line.partition(":") for line in lines[1:])
         fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        reply = Reply(int(words[1]), fields)
+        reply = Reply(status, fields)
         if head_only or 100 <= reply.status < 200 or reply.status in (204, 304):
             return reply
-        length = fields.get("content-length", "")
-        if not length.isdigit():
+        length = number(fields.get("content-length", ""))
+        if length < 0:
             raise Failed(f"{what}: {reply.status} without a Content-Length that is a number")
-        while len(self.data) < int(length):
+        while len(self.data) < length:
             had = f"{len(self.data)} of {length} bytes of the body"
             self._more(what, deadline, wait, f"only {had}")
-        body, self.data = self.data[: int(length)], self.data[int(length) :]
+        body, self.data = self.data[:length], self.data[length:]
         return Reply(reply.status, fields, body)
 
     def _more(self, what: str, deadline: float, wait: float, came: str) -> None:
@@ -224,10 +231,9 @@ def differs(got: bytes, wanted: bytes) -> str:
 def parsed(data: bytes) -> tuple[int, bytes]:
     """Status and body of a reply that was read to the end; (0, ...) if it has no head."""
     head, end, body = data.partition(b"\r\n\r\n")
-    words = head.split(b" ", 2)
-    if not end or len(words) < 2 or not words[1].isdigit():
-        return 0, data
-    return int(words[1]), body
+    words = head.decode("latin-1").split(" ", 2)
+    status = number(words[1]) if end and len(words) > 1 else 0
+    return (status, body) if status > 0 else (0, data)
 
 
 def readable(clients: Iterable[Client], seconds: float) -> list[Client]:

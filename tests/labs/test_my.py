@@ -9,17 +9,20 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from quest.ground.errors import InputError
 from quest.my import commands, stages, work
+from quest.my.client import Client, parsed
+from quest.my.errors import Failed
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
 from tests.conformance import proc
 from tests.conformance.matrix import rows
@@ -345,6 +348,42 @@ def test_what_forks_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+# ---- what a client makes of a reply
+
+
+@contextlib.contextmanager
+def answered(pieces: Iterable[bytes]) -> Iterator[int]:
+    """A port at which one client gets this reply."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            c, _ = listener.accept()
+            with c, contextlib.suppress(OSError):
+                c.recv(65536)
+                for piece in pieces:
+                    c.sendall(piece)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield int(listener.getsockname()[1])
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 \xb2 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_a_fault_of_the_server(reply: bytes) -> None:
+    with answered([reply]) as port, Client(port) as client:
+        client.ask("/")
+        with pytest.raises(Failed):
+            client.reply()
+    assert parsed(b"HTTP/1.1 " + b"9" * 5000 + b" OK\r\n\r\n")[0] == 0
 
 
 # ---- the command
