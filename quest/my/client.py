@@ -28,6 +28,12 @@ def number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
 
 
+def _status(line: str) -> int:
+    """Of the first line of a reply; -1 if that is none. A reason need not be there."""
+    words = line.split(" ", 2)
+    return number(words[1]) if len(words) > 1 and words[0].startswith("HTTP/1.") else -1
+
+
 def get(path: str, version: str = "1.1", close: bool = False, more: str = "", method: str = "GET") -> bytes:
     """The head of a request."""
     last = "Connection: close\r\n" if close else ""
@@ -110,8 +116,7 @@ class Client:
             self._more(what, deadline, wait, "no reply" if not self.data else f"only {shown(self.data)}")
         head, _, self.data = self.data.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
-        words = lines[0].split(" ", 2)
-        status = number(words[1]) if len(words) > 1 and words[0].startswith("HTTP/1.") else -1
+        status = _status(lines[0])
         if status < 0:
             raise Failed(f"{what}: the reply begins with {shown(lines[0].encode())}, and not with `HTTP/1.1 200 OK`")
         pairs = (line.partition(":") for line in lines[1:])
@@ -231,8 +236,7 @@ def differs(got: bytes, wanted: bytes) -> str:
 def parsed(data: bytes) -> tuple[int, bytes]:
     """Status and body of a reply that was read to the end; (0, ...) if it has no head."""
     head, end, body = data.partition(b"\r\n\r\n")
-    words = head.decode("latin-1").split(" ", 2)
-    status = number(words[1]) if end and len(words) > 1 else 0
+    status = _status(head.partition(b"\r\n")[0].decode("latin-1")) if end else 0
     return (status, body) if status > 0 else (0, data)
 
 

@@ -270,6 +270,33 @@ def test_the_same_server_without_a_mistake_passes(tmp_path: Path, model: str) ->
     assert [f"{one.stage}: {one.why}" for one in found if one.how != PASSED] == []
 
 
+def written(tmp_path: Path, code: str, line: str = 'exec {python} -S {server} "$@"') -> Path:
+    """A learner's folder with this server in Python; `line`: of `run`."""
+    (tmp_path / "server.py").write_text(code)
+    run = tmp_path / "run"
+    run.write_text(f"#!/bin/sh\n{line.format(python=sys.executable, server=tmp_path / 'server.py')}\n")
+    run.chmod(0o755)
+    return tmp_path
+
+
+ANSWERS = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+while True:
+    with listener.accept()[0] as c:
+        c.recv(65536)
+        c.sendall({!r})
+"""
+
+
+@pytest.mark.parametrize(("first", "how"), [("HTTP/1.1 200", PASSED), ("HTTP 200 OK", FAILED)])
+def test_hello_takes_for_a_reply_what_later_stages_do(tmp_path: Path, first: str, how: str) -> None:
+    """No reason, and a length with zeros before it, are legal; a first line without a version is not."""
+    reply = f"{first}\r\nContent-Length: 006\r\n\r\nhello\n".encode()
+    (found,) = outcomes(written(tmp_path, ANSWERS.format(reply)), ["hello"])
+    assert found.how == how, found.why
+
+
 BOMB = 1500  #: processes
 
 

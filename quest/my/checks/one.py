@@ -6,7 +6,7 @@ import socket
 import time
 
 from quest.my.bench import Bench
-from quest.my.client import Client, differs, get, parsed, shown
+from quest.my.client import Client, differs, get, number, parsed, shown
 from quest.my.errors import Failed
 from quest.my.server import ended_by, wait_for
 
@@ -33,7 +33,7 @@ def hello(bench: Bench) -> None:
             lengths = [line.partition(":")[2].strip() for line in head.split("\r\n") if line[:15] == "content-length:"]
             if len(lengths) != 1:
                 raise Failed(f"the reply has {'more than one' if lengths else 'no'} Content-Length")
-            if lengths[0] != str(len(body)):
+            if number(lengths[0]) != len(body):
                 raise Failed(f"Content-Length says {lengths[0]}, the body has {len(body)}: {shown(body)}")
             if error == "time":
                 raise Failed(f"the {turn} client had its reply, and 3 s later the connection is still open")
