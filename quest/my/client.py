@@ -13,6 +13,7 @@ from quest.my.errors import Failed, Unseen
 
 HEAD_BYTES = 64 << 10
 MOST_DIGITS = 18  #: of a number in a head
+MOST_BYTES = 32 << 20  #: of a reply that is kept: a server may send for ever, and our memory is the learner's
 BYTES_RECEIVED, DATA_SEGS_IN = 128, 152  #: where they are in struct tcp_info (linux/tcp.h)
 SO_TIMESTAMPNS = 35  #: socket(7); Python has no name for it
 
@@ -104,6 +105,7 @@ class Client:
         self.socket.settimeout(max(wait, 0.001))
         more = self.socket.recv(1 << 20)
         self.data += more
+        _bound(len(self.data))
         return bool(more)
 
     def reply(self, what: str = "", head_only: bool = False, wait: float = 5.0) -> Reply:
@@ -134,8 +136,11 @@ class Client:
         return Reply(reply.status, fields, body)
 
     def _more(self, what: str, deadline: float, wait: float, came: str) -> None:
+        left = deadline - time.monotonic()
         try:
-            if self.fill(deadline - time.monotonic()):
+            if left < -wait:  # a little late they count: it may be we who did not look
+                raise TimeoutError
+            if self.fill(left):
                 return
         except TimeoutError:
             raise Failed(f"{what}: {came} in {wait:g} s") from None
@@ -194,7 +199,7 @@ class Client:
     def rest(self, seconds: float) -> tuple[bytes, str]:
         """All until the end, and how it ended: "" for well, else the words of the error."""
         deadline = time.monotonic() + seconds
-        parts = [self.data]
+        parts, count = [self.data], len(self.data)
         self.data = b""
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -203,6 +208,8 @@ class Client:
                 if not more:
                     return b"".join(parts), ""
                 parts.append(more)
+                count += len(more)
+                _bound(count)
         except TimeoutError:
             pass
         except OSError as error:
@@ -221,6 +228,11 @@ class Client:
     def received(self) -> int:
         """Bytes that our kernel has got, read or not."""
         return int(struct.unpack_from("Q", self._info(), BYTES_RECEIVED)[0])
+
+
+def _bound(count: int) -> None:
+    if count > MOST_BYTES:
+        raise Failed(f"a reply does not end: more than {MOST_BYTES >> 20} MiB came, and no file is so long")
 
 
 def differs(got: bytes, wanted: bytes) -> str:

@@ -5,6 +5,7 @@ Without it: the stage at which the model of each stops, and the one before.
 """
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -14,14 +15,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from quest.ground.errors import InputError
 from quest.my import commands, stages, work
-from quest.my.client import Client, parsed
+from quest.my.client import Client, parsed, readable
 from quest.my.errors import Failed
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
 from tests.conformance import proc
@@ -411,6 +412,25 @@ def test_what_is_no_number_is_a_fault_of_the_server(reply: bytes) -> None:
         with pytest.raises(Failed):
             client.reply()
     assert parsed(b"HTTP/1.1 " + b"9" * 5000 + b" OK\r\n\r\n")[0] == 0
+
+
+@pytest.mark.parametrize("way", [Client.reply, lambda client: client.rest(5)], ids=["reply", "rest"])
+def test_a_reply_without_an_end_is_not_kept(way: Callable[[Client], object]) -> None:
+    """It would go on as long as the server sends, or for some seconds, at a gigabyte in each."""
+    pieces = itertools.repeat(b"x" * (1 << 20), 64)
+    with answered([b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n", *pieces]) as port, Client(port) as client:
+        client.ask("/")
+        with pytest.raises(Failed, match="does not end"):
+            way(client)
+
+
+def test_bytes_that_never_stop_do_not_stop_the_clock() -> None:
+    """There is always one to be read, and so a read never finds that the time is over."""
+    with answered([b"x"]) as port, Client(port) as client:
+        client.ask("/")
+        assert readable([client], 5)
+        with pytest.raises(Failed, match="no reply in 1 s"):
+            client._more("it", time.monotonic() - 2, 1.0, "no reply")
 
 
 # ---- the command
