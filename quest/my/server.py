@@ -21,6 +21,7 @@ START_SECONDS = 10.0
 WATCH_SECONDS = 0.1
 SETTLE_SECONDS = 0.2
 MOST_LOOKS = 8  #: of load(), before it takes what it has
+WORDS = 1 << 16  #: bytes at the end of what it has printed, in which its last line is looked for
 LISTEN, ESTABLISHED = "0A", ("01", "08")  #: states in /proc/net/tcp
 
 
@@ -125,7 +126,8 @@ class Server:
     @property
     def says(self) -> str:
         """The last line that it has printed, as the end of a sentence."""
-        words = os.pread(self._words.fileno(), 1 << 16, 0).decode(errors="replace").strip().splitlines()
+        fd = self._words.fileno()
+        words = os.pread(fd, WORDS, max(0, os.fstat(fd).st_size - WORDS)).decode(errors="replace").strip().splitlines()
         return f'; it said: "{foreign.line(words[-1].strip())[:160]}"' if words else ""
 
     @property

@@ -25,6 +25,7 @@ from quest.my import commands, stages, work
 from quest.my.client import Client, parsed, readable
 from quest.my.errors import Failed
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
+from quest.my.server import Server
 from tests.conformance import proc
 from tests.conformance.matrix import rows
 from tests.conformance.process import Unprivileged
@@ -376,6 +377,17 @@ def test_what_forks_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+# ---- what is seen of a server
+
+
+def test_the_last_words_of_a_server_that_printed_much(tmp_path: Path) -> None:
+    server = Server.__new__(Server)
+    with (tmp_path / "words").open("w+b") as server._words:
+        server._words.write(b"GET /hello.txt 200\n" * 9000 + b"*** stack smashing detected ***\n")
+        server._words.flush()
+        assert server.says == '; it said: "*** stack smashing detected ***"'
 
 
 # ---- what a client makes of a reply
