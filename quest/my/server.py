@@ -81,6 +81,7 @@ class Server:
             [*trace, *box.command(command, files)],
             stdin=subprocess.DEVNULL, stdout=self._words, stderr=self._words, start_new_session=True,
         )  # fmt: skip
+        box.started.add(self.process.pid)
         self._watch = threading.Thread(target=self._look_on, daemon=True)
         self._watch.start()
         try:
@@ -246,4 +247,5 @@ class Server:
         self.box.clear(self.process.pid)
         self.process.kill()  # nsenter stops itself when its child is stopped, and would not learn of its end
         self.process.wait()
+        self.box.started.discard(self.process.pid)
         self._words.close()

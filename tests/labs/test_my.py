@@ -379,6 +379,35 @@ def test_what_forks_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
     assert not left
 
 
+#: A judge without a cell, and two servers at once, as for `flat`: whether the first runs when the second has ended.
+TWO_SERVERS = """
+import sys
+from pathlib import Path
+from quest.ground.processes import become_subreaper
+from quest.my.bench import free_port
+from quest.my.box import Box
+from quest.my.server import Server
+
+become_subreaper()
+box = Box((), Path("/usr"), "asked for")
+listens = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(60)"
+
+def start():
+    port = free_port()
+    return Server(box, [sys.executable, "-S", "-c", listens, str(port)], port, 1.0, 64)
+
+with start() as first:
+    with start() as second:
+        print(len(first.members()), len(second.members()))
+    print(first.alive())
+"""
+
+
+def test_two_servers_without_a_cell_are_two(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", TWO_SERVERS], cwd=TREE, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "1", "True"], done.stderr
+
+
 # ---- what is seen of a server
 
 
