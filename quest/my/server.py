@@ -164,7 +164,9 @@ class Server:
         return {pid for pid in self.members() if proc.alive(pid)}
 
     def zombies(self) -> int:
-        return sum(proc.stat_fields(pid)[:1] == ["Z"] for pid in self.members())
+        """Not those of a parent that has ended: without a cell they become ours, and init would wait for them."""
+        states = (proc.stat_fields(pid)[: proc.PARENT + 1] for pid in self.members())
+        return sum(state[:1] == ["Z"] and state[1:] != [str(os.getpid())] for state in states)
 
     def tasks(self) -> set[str]:
         """Processes and threads, by name of their folders in /proc."""

@@ -419,6 +419,15 @@ def test_the_last_words_of_a_server_that_printed_much(tmp_path: Path) -> None:
         assert server.says == '; it said: "*** stack smashing detected ***"'
 
 
+def test_an_orphan_that_has_ended_is_no_zombie_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a server that forks twice, so that init waits for its children. Without a cell we are in init's place."""
+    states = {7: ["S", str(os.getpid())], 8: ["Z", "7"], 9: ["Z", str(os.getpid())], 10: []}
+    server = Server.__new__(Server)
+    monkeypatch.setattr(server, "members", lambda: set(states))
+    monkeypatch.setattr(proc, "stat_fields", lambda pid: states[pid])
+    assert server.zombies() == 1
+
+
 # ---- what a client makes of a reply
 
 
