@@ -163,6 +163,12 @@ class Server:
     def processes(self) -> set[int]:
         return {pid for pid in self.members() if proc.alive(pid)}
 
+    def serving(self) -> set[int]:
+        """Those that have a socket: not a shell that has started them and waits. Empty where that cannot be seen."""
+        with contextlib.suppress(PermissionError):
+            return {pid for pid in self.processes() if proc.sockets(pid)}
+        return set()
+
     def zombies(self) -> int:
         """Not those of a parent that has ended: without a cell they become ours, and init would wait for them."""
         states = (proc.stat_fields(pid)[: proc.PARENT + 1] for pid in self.members())

@@ -299,6 +299,40 @@ def test_hello_takes_for_a_reply_what_later_stages_do(tmp_path: Path, first: str
     assert found.how == how, found.why
 
 
+#: Where a client leaves in the middle, another process goes on in its place, as of a script that starts it anew.
+ANEW = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+while True:
+    c, _ = listener.accept()
+    try:
+        request = b""
+        while b"\\r\\n\\r\\n" not in request:
+            more = c.recv(4096)
+            if not more:
+                raise OSError
+            request += more
+        with open(sys.argv[-1] + request.split()[1].decode(), "rb") as file:
+            body = file.read()
+        c.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + body)
+    except OSError:
+        if os.fork():
+            os._exit(1)
+    c.close()
+"""
+
+
+@pytest.mark.parametrize("cell", ["a cell", "no cell"])
+def test_a_server_that_a_script_starts_anew_does_not_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str
+) -> None:
+    if cell == "no cell":
+        monkeypatch.setenv("MY_NO_CELL", "asked for")
+    folder = written(tmp_path, ANEW, '{python} -S {server} "$@" & wait; exec sleep 60')
+    (found,) = outcomes(folder, ["gone"])
+    assert (found.how, "in its place" in found.why) == (FAILED, True), found.why
+
+
 BOMB = 1500  #: processes
 
 
