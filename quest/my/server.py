@@ -14,7 +14,7 @@ from typing import Self
 from quest.ground import foreign
 from quest.my.box import Box, excess
 from quest.my.client import Client
-from quest.my.errors import Failed
+from quest.my.errors import Failed, Unseen
 from tests.conformance import proc
 
 START_SECONDS = 10.0
@@ -204,12 +204,15 @@ class Server:
         return total
 
     def _times(self) -> tuple[int, int]:
-        """Nanoseconds in which its threads that live have run, and in which they wanted to and waited for a CPU."""
+        """Nanoseconds in which its threads that live have run, and in which they wanted to and waited for a CPU. Unseen
+        where the kernel counts neither: some are built without, and say 0."""
         ran = waited = 0
         for task in self.tasks():
             words = proc.text(task, "schedstat").split()
             if len(words) > 1:
                 ran, waited = ran + int(words[0]), waited + int(words[1])
+        if not ran and self.tasks():
+            raise Unseen("this kernel does not say how long a thread has run (/proc/PID/schedstat)")
         return ran, waited
 
     def cpu(self) -> float:

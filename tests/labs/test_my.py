@@ -23,7 +23,7 @@ import pytest
 from quest.ground.errors import InputError
 from quest.my import commands, stages, work
 from quest.my.client import Client, parsed, readable
-from quest.my.errors import Failed
+from quest.my.errors import Failed, Unseen
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
 from quest.my.server import Server
 from tests.conformance import proc
@@ -460,6 +460,16 @@ def test_an_orphan_that_has_ended_is_no_zombie_of_the_server(monkeypatch: pytest
     monkeypatch.setattr(server, "members", lambda: set(states))
     monkeypatch.setattr(proc, "stat_fields", lambda pid: states[pid])
     assert server.zombies() == 1
+
+
+@pytest.mark.parametrize("text", ["", "0 0 0\n"])
+def test_a_kernel_that_counts_no_time_lets_no_server_pass(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Else each would be found to use no processor at all."""
+    server = Server.__new__(Server)
+    monkeypatch.setattr(server, "tasks", lambda: {"7/task/7"})
+    monkeypatch.setattr(proc, "text", lambda *_: text)
+    with pytest.raises(Unseen, match="schedstat"):
+        server.cpu()
 
 
 # ---- what a client makes of a reply
