@@ -299,6 +299,18 @@ def test_hello_takes_for_a_reply_what_later_stages_do(tmp_path: Path, first: str
     assert found.how == how, found.why
 
 
+@pytest.mark.parametrize("body", ["", "\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nnone\\n\\r\\n0"])
+def test_what_is_not_there_needs_no_length(tmp_path: Path, body: str) -> None:
+    """The connection ends with it, or its chunks tell the end; only of a file the stage wants the length."""
+    code = FAULTY.read_text()
+    old = 'return head("404 Not Found", len(body), keep) + (body if method == "GET" else b""), -1, 0, keep'
+    assert old in code
+    new = f'return b"HTTP/1.1 404 None\\r\\nConnection: close{body}\\r\\n\\r\\n", -1, 0, False'
+    folder = written(tmp_path, code.replace(old, new), 'exec {python} -S {server} threads none "$@"')
+    (found,) = outcomes(folder, ["files"])
+    assert found.how == PASSED, found.why
+
+
 #: Where a client leaves in the middle, another process goes on in its place, as of a script that starts it anew.
 ANEW = """
 import os, socket, sys
