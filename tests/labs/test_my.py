@@ -311,6 +311,14 @@ def test_what_is_not_there_needs_no_length(tmp_path: Path, body: str) -> None:
     assert found.how == PASSED, found.why
 
 
+def test_the_type_of_a_page_has_no_case(tmp_path: Path) -> None:
+    code = FAULTY.read_text()
+    assert "text/html" in code
+    folder = written(tmp_path, code.replace("text/html", "Text/HTML"), 'exec {python} -S {server} threads none "$@"')
+    (found,) = outcomes(folder, ["files"])
+    assert found.how == PASSED, found.why
+
+
 #: Where a client leaves in the middle, another process goes on in its place, as of a script that starts it anew.
 ANEW = """
 import os, socket, sys

@@ -93,7 +93,7 @@ def files(bench: Bench) -> None:
                 reply = client.good(path, None, close=True)
             if reply.body != body:
                 raise Failed(f"GET {path}: {differs(reply.body, body)}")
-            if path.endswith(("/", ".html")) and "text/html" not in reply.head.get("content-type", ""):
+            if path.endswith(("/", ".html")) and "text/html" not in reply.head.get("content-type", "").lower():
                 given = reply.head.get("content-type", "none")
                 raise Failed(f"GET {path}: the Content-Type is to be text/html, and is {given}")
         with server.client() as client:
