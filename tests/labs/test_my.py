@@ -319,6 +319,16 @@ def test_the_type_of_a_page_has_no_case(tmp_path: Path) -> None:
     assert found.how == PASSED, found.why
 
 
+def test_a_strace_that_may_not_trace_fails_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "strace").write_text("#!/bin/sh\necho 'strace: test_ptrace_get_syscall_info: not permitted' >&2\nexit 1\n")
+    (tools / "strace").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    (found,) = outcomes(server(tmp_path, "threads", "none"), ["slowdisk"])
+    assert found.how == UNSEEN and "not permitted" in found.why, found.why
+
+
 #: Where a client leaves in the middle, another process goes on in its place, as of a script that starts it anew.
 ANEW = """
 import os, socket, sys
