@@ -25,7 +25,7 @@ from quest.my import commands, stages, work
 from quest.my.client import Client, parsed, readable
 from quest.my.errors import Failed, Unseen
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
-from quest.my.server import Server
+from quest.my.server import Server, wait_for
 from tests.conformance import proc
 from tests.conformance.matrix import rows
 from tests.conformance.process import Unprivileged
@@ -646,6 +646,25 @@ def test_what_does_not_build_is_said(tmp_path: Path, folder: Path, capsys: pytes
     (folder / "run").chmod(0o644)
     assert my(tmp_path) == 1
     assert "chmod" in capsys.readouterr().out
+
+
+def test_a_build_without_an_end_is_ended_with_all_that_it_started(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    my(tmp_path)
+    mark = f"{os.getpid()}.5"
+    (folder / "Makefile").write_text(f"all:\n\t@sleep {mark}\n")
+    monkeypatch.setattr(commands, "BUILD_SECONDS", 0.5)
+    assert my(tmp_path) == 1
+    assert "Makefile: it took more than" in capsys.readouterr().out
+
+    def left() -> list[int]:
+        return [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
+
+    ended = wait_for(lambda: not left(), 5.0)
+    for pid in left():
+        proc.send(pid, signal.SIGKILL)
+    assert ended
 
 
 def made_up(monkeypatch: pytest.MonkeyPatch, bad: dict[str, str]) -> list[str]:
