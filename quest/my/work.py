@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,10 +88,12 @@ def mark(folder: Path, stage: str) -> str:
 
 def sources(folder: Path) -> dict[str, tuple[int, int]]:
     """Size and date of each file that a learner writes, and so none that a compiler has made."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        if any(part.startswith(".") or part == "__pycache__" for part in inside) or path.suffix == ".o":
+    found, paths = {}, list[Path]()
+    for place, folders, names in os.walk(folder):  # what cannot be listed, or has just gone, is left out
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        paths += [Path(place, name) for name in names if not name.startswith(".")]
+    for path in sorted(paths):
+        if path.suffix == ".o":
             continue
         try:
             if path.is_file():

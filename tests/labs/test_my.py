@@ -667,6 +667,27 @@ def test_a_build_without_an_end_is_ended_with_all_that_it_started(
     assert ended
 
 
+def test_what_a_learner_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder may go while it is looked at, as one of an editor's or a compiler's: WATCH= looks five times a second."""
+    for name in ("server.c", "sub/more.c", ".git/config", "__pycache__/x.pyc", "server.o", "gone/x.c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "server").write_bytes(work.ELF)
+    (tmp_path / "again").symlink_to(".")
+    listed = os.scandir
+
+    def scandir(path: str | Path = ".") -> object:
+        if Path(path).name == "gone":
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = work.sources(tmp_path)
+    monkeypatch.undo()
+    assert [str(Path(path).relative_to(tmp_path)) for path in found] == ["server.c", "sub/more.c"]
+    assert found[str(tmp_path / "server.c")][0] == 1
+
+
 def made_up(monkeypatch: pytest.MonkeyPatch, bad: dict[str, str]) -> list[str]:
     """Checks that fail with these words, and pass otherwise; what was checked."""
     asked: list[str] = []
