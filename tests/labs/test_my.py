@@ -472,6 +472,32 @@ def test_two_servers_without_a_cell_are_two(tmp_path: Path) -> None:
     assert done.stdout.split() == ["1", "1", "True"], done.stderr
 
 
+#: A judge that a second signal reaches while it ends a server for the first.
+TWICE_STOPPED = """
+import subprocess, sys
+from quest.my import judge
+
+def judged(*_):
+    process = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print(process.pid, flush=True)
+    raise SystemExit(143)
+    yield
+
+judge.judged = judged
+judge.main(["shared", ".", "hello"])
+"""
+
+
+def test_a_judge_that_is_stopped_twice_leaves_nothing() -> None:
+    command = [sys.executable, "-c", TWICE_STOPPED]
+    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
+    pid = int(done.stdout)
+    there = proc.alive(pid)
+    if there:
+        proc.send(pid, signal.SIGKILL)
+    assert not there and done.returncode == 143
+
+
 # ---- what is seen of a server
 
 
