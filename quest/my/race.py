@@ -87,10 +87,10 @@ def racers(given: Given) -> int:
     return 0
 
 
-def hash_of(folder: Path) -> str:
-    """Of all that a learner has written, with its names."""
+def hash_of(folder: Path, programs: bool = False) -> str:
+    """Of all that a learner has written, with its names; with `programs` also of what was made of it."""
     digest = hashlib.sha256()
-    for path in sorted(map(Path, work.sources(folder))):
+    for path in sorted(map(Path, work.sources(folder, programs))):
         digest.update(f"{path.relative_to(folder)}\0".encode(errors="surrogateescape"))
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -235,7 +235,8 @@ def race(given: Given) -> int:
         print(foreign.plain(problem), file=sys.stderr)
         return FAILED
     mine = hash_of(folder)
-    definitions = laps(others, {"my": str(folder.resolve()), "sources": mine[:16]})
+    # A program may be made elsewhere, and copied here: then it alone is another.
+    definitions = laps(others, {"my": str(folder.resolve()), "sources": hash_of(folder, programs=True)[:16]})
     settings = replace(Settings.from_environment({**os.environ, **given}), client="")
     place = Path(given.get("BUILD", "build"), "race")
     report = bench.measure_these(definitions, profile, place / "results", "AGAIN" in given, settings)

@@ -86,8 +86,9 @@ def mark(folder: Path, stage: str) -> str:
     return f"{stage} {hashlib.sha256(repr(sources(folder)).encode()).hexdigest()}"
 
 
-def sources(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and date of each file that a learner writes, and so none that a compiler has made."""
+def sources(folder: Path, programs: bool = False) -> dict[str, tuple[int, int]]:
+    """Size and date of each file that a learner writes, and so none that a compiler has made; with `programs` those
+    that can be run, too."""
     found, paths = {}, list[Path]()
     for place, folders, names in os.walk(folder):  # what cannot be listed, or has just gone, is left out
         folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
@@ -98,7 +99,7 @@ def sources(folder: Path) -> dict[str, tuple[int, int]]:
         try:
             if path.is_file():
                 with path.open("rb") as file:
-                    if file.read(4) == ELF:
+                    if file.read(4) == ELF and not programs:
                         continue
                 status = path.stat()
                 found[str(path)] = status.st_size, status.st_mtime_ns

@@ -14,6 +14,7 @@ from quest.learn.words import Wrong
 from quest.measure import peers
 from quest.my import board, drawn, finish, race
 from quest.my.finish import LAPS, MINE, Lap, Machine, Race, Racer, Values
+from quest.report.bench import Report
 from quest.spec import experiment_file
 from tests.labs.my_matrix import binary
 
@@ -242,6 +243,26 @@ def test_the_laps_are_experiments_with_all_that_is_added_up() -> None:
     assert {f"{name}_{when}" for name in ("own", *race.KERNEL) for when in ("before", "during")} <= names
     seconds = sum(experiment_file.load(path)[0].profiles["quick"].seconds for path in race.RACES.glob("*.toml"))
     assert seconds <= 90
+
+
+def test_a_program_that_was_made_elsewhere_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured is kept by the values of the experiment; the script that starts it stays the same."""
+    asked: list[object] = []
+
+    def measured(definitions: list[Any], *_: object) -> Report:
+        asked.append(definitions[0].variants[0].values["sources"])
+        return Report()
+
+    monkeypatch.setattr(race, "build", lambda _: "")
+    monkeypatch.setattr(race, "_does_not_serve", lambda _: "")
+    monkeypatch.setattr("quest.report.bench.measure_these", measured)
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my/run").write_text('#!/bin/sh\nexec "$(dirname "$0")/server" "$@"\n')
+    for program in (b"\x7fELF one", b"\x7fELF one", b"\x7fELF two"):
+        (tmp_path / "my/server").write_bytes(program)
+        given = {"WORK": str(tmp_path), "BUILD": str(tmp_path / "build"), "AGAINST": "09"}
+        assert race.race(given) == race.FAILED
+    assert asked[0] == asked[1] != asked[2]
 
 
 # ---- real races: a process of its own, for it enters a network and becomes the parent of orphans
