@@ -22,6 +22,7 @@ Every mistake is an InputError of one line, `file: place: fault`:
 import difflib
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
@@ -72,6 +73,7 @@ class Rule:
 
 
 NO_RULE = Rule()
+LARGEST = sys.float_info.max  #: of whole numbers, too: one beyond it can neither be computed with nor be shown
 
 
 class _Fault(Exception):
@@ -96,8 +98,8 @@ class _Scalar:
 
     def takes(self, value: Any) -> bool:
         kind = type(value)
-        if kind is int and float in self.kinds:
-            return True
+        if kind is int and self.kinds & {int, float}:
+            return -LARGEST <= value <= LARGEST
         return kind in self.kinds and (kind is not float or math.isfinite(value))
 
     def takes_all(self, values: Sequence[Any]) -> bool:
@@ -105,6 +107,10 @@ class _Scalar:
         kinds = set(map(type, values))
         if not kinds <= self.kinds | ({int} if float in self.kinds else set()):
             return False
+        if int in kinds:
+            whole = values if kinds == {int} else [v for v in values if type(v) is int]
+            if not -LARGEST <= min(whole) <= max(whole) <= LARGEST:
+                return False
         return float not in kinds or all(math.isfinite(v) for v in values if type(v) is float)
 
     def problem(self, value: Any) -> str:
