@@ -28,6 +28,8 @@ MINE = "mine"  #: the name of one's own server
 MOST_BYTES = 1 << 20
 SAME = 1.05  #: two that differ by less, in all rounds, are as good as each other
 LONGEST_NAME = 60
+LEAST_VALUE = 1e-3  #: of a lap: of less, as memory may be where a round gave some back, there is no ratio
+MOST_OF_A_MACHINE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ class Machine:
     cores: Annotated[int, Rule(least=1)]
     kernel: Text
     memory_mib: Annotated[int, Rule(least=1)]
+
+    def fault(self) -> str:
+        more = max(self.cores, self.memory_mib) > MOST_OF_A_MACHINE
+        return '"cores" or "memory_mib" is more than a machine can have' if more else ""
 
     def __str__(self) -> str:
         cores = f"{self.cores} core{'s' if self.cores > 1 else ''}"

@@ -123,6 +123,7 @@ def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
         ('"reference": "09-epoll"', '"reference": "mine"', "the reference one of ours"),
         ('"part": "slow"', '"part": "fast"', "must be one of"),
         ('"cores": 2', '"cores": "many"', '"cores" must be a whole number'),
+        ('"memory_mib": 8000', f'"memory_mib": {10**308}', "more than a machine can have"),
         ('"ada"', '"' + "a" * 61 + '"', '"name"'),
         ('"profile"', '"profil"', '"profil"'),
     ):
