@@ -201,7 +201,7 @@ def gain(race: Race, lap: Lap, server: str, other: str) -> Gain | None:
     if clean < LEAST:
         ours, theirs = race.rounds(server, lap, noisy=True), race.rounds(other, lap, noisy=True)
     common = sorted(set(ours) & set(theirs))
-    if not common or min(min(rounds[n] for n in common) for rounds in (ours, theirs)) <= 0:
+    if not common or min(min(rounds[n] for n in common) for rounds in (ours, theirs)) < LEAST_VALUE:
         return None
     sign = 1 if lap.more_is_better else -1
     found = reach([[sign * math.log(ours[n] / theirs[n]) for n in common]])

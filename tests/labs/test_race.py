@@ -134,6 +134,16 @@ def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
             finish.read(path)
 
 
+def test_the_least_number_that_there_is_has_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of few rounds the memory is not judged: and a class's board must not end with one file of it."""
+    least = changed(changed(made("eve"), MINE, "own", [5e-324]), MINE, "kernel", [0.0])
+    assert finish.gain(least, IDLE, MINE, "09-epoll") is None
+    folder = handed_in(tmp_path / "in", made("ada"), least)
+    status, out, _, _ = on_board(capsys, tmp_path, folder)
+    assert status == 0 and "ada" in out and "eve" in out
+    assert finish.score(least) is None
+
+
 def test_memory_is_judged_by_its_median(tmp_path: Path) -> None:
     """The books are those of the whole machine: a round may say anything."""
     path = tmp_path / "ada.json"
