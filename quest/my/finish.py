@@ -238,13 +238,14 @@ def read(path: Path) -> Race:
     try:
         data = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
         whole = json.loads(data.decode())
+        right = isinstance(whole, dict) and whole.get("sum") == _digest(whole)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise InputError(f"{path}: it is no file of make race") from None
     if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
         raise InputError(f"{path}: it is no file of make race, or of another version")
-    if whole.get("sum") != _digest(whole):
+    if not right:
         raise InputError(f"{path}: its check sum is wrong: it was changed after the race")
     race = record_of(Race, whole, str(path))
     if problem := impossible(race):

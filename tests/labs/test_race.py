@@ -134,6 +134,15 @@ def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
             finish.read(path)
 
 
+def test_a_file_that_is_nested_as_deep_as_can_be_read_is_refused(tmp_path: Path) -> None:
+    """At some depth it can just be read, and its sum cannot be computed any more."""
+    path = tmp_path / "deep.json"
+    for depth in range(sys.getrecursionlimit()):
+        path.write_text(f'{{"schema": "{finish.SCHEMA}", "name": {"[" * depth}{"]" * depth}}}')
+        with pytest.raises(InputError):
+            finish.read(path)
+
+
 def test_the_least_number_that_there_is_has_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of few rounds the memory is not judged: and a class's board must not end with one file of it."""
     least = changed(changed(made("eve"), MINE, "own", [5e-324]), MINE, "kernel", [0.0])
