@@ -240,6 +240,14 @@ def test_names_are_those_that_the_teacher_wants(tmp_path: Path, capsys: pytest.C
         on_board(capsys, tmp_path, folder, NAMES=str(names))
 
 
+def test_no_name_is_left_where_the_teacher_wants_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor one that is not printed as it is: with a character of no width, say."""
+    folder = handed_in(tmp_path / "in", made("ada\u200b"), made("bob"))
+    _, out, _, page = on_board(capsys, tmp_path, folder, NAMES="numbers")
+    assert "the values are those of server" in out
+    assert "ada" not in out + page and "bob" not in out + page
+
+
 # ---- who races
 
 
