@@ -123,7 +123,7 @@ def unpack(path: Path, into: Path, experiments: Collection[str]) -> list[str]:
                 (into / name).write_bytes(_member(path, archive, name, digest))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # a later version; no name in UTF-8
         raise InputError(f"{path}: it is no file of make share: {foreign.line(str(error))}") from error
     for name in wanted:
         _check(path, into / name)
@@ -152,7 +152,7 @@ def _sums(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
 def _member(path: Path, archive: zipfile.ZipFile, name: str, digest: str = "") -> bytes:
     try:
         data = archive.read(name)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError) as error:
         raise InputError(f"{path}: {name}: damaged: it cannot be unpacked") from error
     if digest and hashlib.sha256(data).hexdigest() != digest:
         raise InputError(f"{path}: {name}: damaged: its hash is not that of {SUMS}")

@@ -185,3 +185,20 @@ def test_bytes_that_are_no_archive(results: Path, tmp_path: Path) -> None:
         else:  # a date, say, of which nothing is read
             assert (into / "sample.jsonl").read_bytes() == original
     assert refused > len(whole) / 7 / 2
+
+
+@pytest.mark.parametrize(
+    ("place", "new", "names"),
+    [(6, 99, 0), (9, 8, 2), (9, 8, 1)],
+    ids=["a later version", "a name that is no UTF-8", "the same in front of the data alone"],
+)
+def test_what_python_does_not_take_in_an_archive(
+    results: Path, tmp_path: Path, place: int, new: int, names: int
+) -> None:
+    """`place`: in the head of the first file, in the directory at the end; `names`: in how many heads it is changed."""
+    path = share.pack(results, tmp_path, KNOWN).path
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"PK\1\2") + place] = new
+    path.write_bytes(whole.replace(b"SHA256SUMS", b"SHA256SUM\xff", names))
+    with pytest.raises(InputError, match=str(path)):
+        share.unpack(path, tmp_path, KNOWN)
