@@ -27,6 +27,9 @@ SUMS = "SHA256SUMS"
 SUM = re.compile(r"([0-9a-f]{64})  ([a-z0-9-]+\.jsonl)")
 MOST_SETS = 1000
 MOST_BYTES = 1 << 30  # unpacked; a whole run of the full profile has 40 MB
+MOST_SUMS = 1 << 20  # of SHA256SUMS
+PIECE = 1 << 20  # that is unpacked at once
+WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of packing, that can be undone in pieces; pack() takes the second
 SECONDS = 315532800  # 1980, the first date that a zip can name: when it was packed is not in it
 
 
@@ -135,6 +138,9 @@ def _sums(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
     members = archive.infolist()
     if len(members) > MOST_SETS or sum(member.file_size for member in members) > MOST_BYTES:
         raise InputError(f"{path}: more than {MOST_SETS} sets or {MOST_BYTES >> 30} GiB, unpacked")
+    for member in members:
+        if member.compress_type not in WAYS or (member.filename == SUMS and member.file_size > MOST_SUMS):
+            raise InputError(f"{path}: {foreign.name(member.filename)}: not as make share packs it")
     names = [member.filename for member in members]
     if SUMS not in names:
         raise InputError(f"{path}: it is no file of make share: {SUMS} is missing")
@@ -150,8 +156,10 @@ def _sums(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
 
 
 def _member(path: Path, archive: zipfile.ZipFile, name: str, digest: str = "") -> bytes:
+    """In pieces: all at once may be unpacked to far more than the size that the archive tells."""
     try:
-        data = archive.read(name)
+        with archive.open(name) as file:
+            data = b"".join(iter(lambda: file.read(PIECE), b""))
     except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError) as error:
         raise InputError(f"{path}: {name}: damaged: it cannot be unpacked") from error
     if digest and hashlib.sha256(data).hexdigest() != digest:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -201,4 +202,35 @@ def test_what_python_does_not_take_in_an_archive(
     whole[whole.index(b"PK\1\2") + place] = new
     path.write_bytes(whole.replace(b"SHA256SUMS", b"SHA256SUM\xff", names))
     with pytest.raises(InputError, match=str(path)):
+        share.unpack(path, tmp_path, KNOWN)
+
+
+def test_what_unpacks_to_more_than_it_says_takes_no_memory(tmp_path: Path) -> None:
+    path, size = tmp_path / "bomb.zip", (48 << 20) + 4711
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(share.SUMS, f"{'0' * 64}  sample.jsonl\n")
+        archive.writestr("sample.jsonl", bytes(size))
+    whole = path.read_bytes()
+    assert whole.count(size.to_bytes(4, "little")) == 2
+    path.write_bytes(whole.replace(size.to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="sample.jsonl: damaged"):
+            share.unpack(path, tmp_path, KNOWN)
+        assert tracemalloc.get_traced_memory()[1] < size / 4
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "how"), [("sample.jsonl", zipfile.ZIP_BZIP2), (share.SUMS, zipfile.ZIP_DEFLATED)])
+def test_what_make_share_does_not_pack_is_not_unpacked(results: Path, tmp_path: Path, name: str, how: int) -> None:
+    """64 KiB of bzip2 may be a gigabyte; and a list of sums of a thousand sets is no megabyte."""
+    path = share.pack(results, tmp_path, KNOWN).path
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files[share.SUMS] += b"\n" * share.MOST_SUMS if name == share.SUMS else b""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, data in files.items():
+            archive.writestr(each, data, how if each == name else None)
+    with pytest.raises(InputError, match=f"{name}: not as make share packs it"):
         share.unpack(path, tmp_path, KNOWN)
