@@ -169,12 +169,14 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str, digest: str = "") -
 
 def _check(path: Path, file: Path) -> None:
     """InputError where an unpacked set is damaged, of another form, or of another experiment."""
-    try:
-        run = read_results(file).run
+    try:  # the form first: read_results() takes for granted that a line has its keys
         fault = next(malformed_lines(file), "")
+        run = {} if fault else read_results(file).run
     except InputError as error:
-        run, fault = {"experiment": file.stem}, str(error)
-    if run["experiment"] != file.stem:
+        fault = str(error)
+    except (RecursionError, TypeError):  # nested too deep; a "type" that is a list
+        fault = " damaged: a line is none of a set"
+    if not fault and run["experiment"] != file.stem:
         fault = f"1: holds the experiment {foreign.line(str(run['experiment']))}"
     if fault:
         said = fault.replace(f"{file}:", "").removesuffix("; move the file away to measure again")

@@ -14,7 +14,7 @@ import pytest
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import zipped
-from quest.measure.records import Record, read_results
+from quest.measure.records import Record, Sums, read_results
 from quest.report import share
 from tests.harness.made_up import (
     Tree,
@@ -145,6 +145,21 @@ def _outside(files: dict[str, bytes]) -> None:
     _with_sums(files)
 
 
+def _of(*texts: str) -> Callable[[dict[str, bytes]], None]:
+    """A set of these lines, with all sums as they should be."""
+
+    def change(files: dict[str, bytes]) -> None:
+        sums = Sums()
+        files["sample.jsonl"] = b"".join(sums.added(text.encode()) for text in texts)
+        _with_sums(files)
+
+    return change
+
+
+RUN, FAILURE = json.dumps(run_record(KNOWN["sample"])), '{"type": "failure"}'
+HUGE = json.dumps(repetition("a", 0, samples={"ns": [10**400]}))
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -155,6 +170,11 @@ def _outside(files: dict[str, bytes]) -> None:
         (lambda files: files.pop("sample.jsonl"), "sample.jsonl: is not in it"),
         (lambda files: files.update({"new.jsonl": b""}), "new.jsonl: is not in its SHA256SUMS"),
         (lambda files: files.pop(share.SUMS), "it is no file of make share: SHA256SUMS is missing"),
+        (_of('{"type": "run", "schema": 1}'), 'sample.jsonl:1: "experiment" is missing'),
+        (_of(RUN, FAILURE, FAILURE), 'sample.jsonl:2: "variant" is missing'),
+        (_of('{"type": []}'), "sample.jsonl: damaged: "),
+        (_of(f'{{"type": {"[" * 100_000}}}'), "sample.jsonl: damaged: "),
+        (_of(RUN, HUGE), 'sample.jsonl:2: "samples": "ns" must be'),
     ],
 )
 def test_what_is_damaged_is_refused(results: Path, tmp_path: Path, change: Any, why: str) -> None:
