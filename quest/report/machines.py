@@ -12,7 +12,7 @@ from quest.ground.errors import InputError
 from quest.measure.records import HERE, REFERENCE
 from quest.report import share, tsv
 from quest.report.gnuplot import assignments
-from quest.report.measured import Library, read_table
+from quest.report.measured import Library
 from quest.spec.experiment_file import MACHINES, RATIOS
 from quest.spec.model import Experiment
 from quest.stats.table import Number, NumberTable
@@ -66,7 +66,9 @@ def committed(folder: Path, wanted: Collection[str], experiments: Mapping[str, E
         with tempfile.TemporaryDirectory() as place:
             into = Path(place)
             names = share.unpack(path, into, wanted)
-            found[path.stem] = {id: read_table(experiments[id], into / f"{id}.jsonl", path.stem) for id in names}
+            found[path.stem] = {
+                id: share.table_of(experiments[id], into / f"{id}.jsonl", path.stem, f"{path}: {id}") for id in names
+            }
     return found
 
 

@@ -21,7 +21,9 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import write_whole, zipped
 from quest.measure.records import Sums, complete_lines, malformed_lines, read_results, started
+from quest.report.measured import read_table
 from quest.spec.model import Experiment
+from quest.stats.table import NumberTable
 
 SUMS = "SHA256SUMS"
 SUM = re.compile(r"([0-9a-f]{64})  ([a-z0-9-]+\.jsonl)")
@@ -181,3 +183,13 @@ def _check(path: Path, file: Path) -> None:
     if fault:
         said = fault.replace(f"{file}:", "").removesuffix("; move the file away to measure again")
         raise InputError(f"{path}: {file.name}:{said}")
+
+
+def table_of(definition: Experiment, path: Path, origin: str, shown: str) -> NumberTable:
+    """The table of a set that others have measured; `shown`: how it is called. InputError also where its lines fit
+    neither each other nor the experiment: what a parameter or the environment is, their form leaves open.
+    """
+    try:
+        return read_table(definition, path, origin)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise InputError(f"{shown}: damaged: no run of {definition.id} has such lines") from error
