@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure.records import HERE, REFERENCE
 from quest.report import share, tsv
@@ -86,7 +87,7 @@ def strips(library: Library, folder: Path = MACHINES, ratios: Path = RATIOS) -> 
             **({YOURS: both.here} if both.here else {}),
         }
         numbers = {name: table.derived[key] for name, table in tables.items() if key in table.derived}
-        runs |= {name: tables[name].run.footer for name in numbers}
+        runs |= {name: foreign.line(tables[name].run.footer) for name in numbers}
         found.append(Strip(f"{id}.{key}", title, numbers))
     order = sorted(runs, key=lambda name: (name == YOURS, not _is_reference(name), name))
     return found, {name: runs[name] for name in order}
