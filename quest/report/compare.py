@@ -130,12 +130,17 @@ def verdict(old: Sequence[float], new: Sequence[float], noise_floor: float) -> s
     within the floor. No rank test: the levels of two sessions of one machine differ a little, and with the floor it
     takes one pair of twins in twelve for different; this one in thirty (tests/harness/test_compare.py).
     """
-    ratio = estimates.unpaired_ratio(new, old) if old and new else None
-    first, second = (estimates.median_with_interval(values) if values else None for values in (old, new))
-    if ratio is None or ratio.interval is None or first is None or second is None:
+    if min(len(old), len(new)) < LEAST:
         return f"~ (fewer than {LEAST} repetitions)"
+    if not estimates.AVAILABLE:
+        return "~ (no interval: SciPy is not installed)"
+    if not _apart(*(estimates.median_with_interval(values) for values in (old, new))):
+        return "~"
+    ratio = estimates.unpaired_ratio(new, old)
+    if ratio.interval is None:
+        return "differs: no ratio to 0"
     line = 1 + BEYOND * noise_floor
-    if not _apart(first, second) or 1 / line <= ratio.value <= line:
+    if 1 / line <= ratio.value <= line:
         return "~"
     low, high = ratio.interval
     return f"{ratio.value:.3f} ({low:.3f}–{high:.3f})"

@@ -49,6 +49,20 @@ def test_a_row(old: Measurement, new: Measurement, floor: float, verdict: str) -
     assert (cells[0], cells[4]) == ("a", f"n={len(old.rounds)}")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ([0.0] * 7, [20.0] * 7, "differs: no ratio to 0"),
+        ([0.0] * 7, [0.0] * 7, "~"),
+        ([-1.0, 0.0, 1.0, 2.0, -2.0, 1.0], [20.0] * 6, "differs: no ratio to 0"),
+        ([20.0] * 7, [0.0] * 7, "0.000 (0.000–0.000)"),
+        ([], [1.0] * 7, "~ (fewer than 6 repetitions)"),
+    ],
+)
+def test_what_was_nothing_and_is_something(old: list[float], new: list[float], said: str) -> None:
+    assert compare.verdict(old, new, 0.02) == said
+
+
 def test_what_others_disturbed_is_left_out_and_counted() -> None:
     """Half of the new rounds are noisy, and twice as long."""
     old, values = row(40), {n: 40.0 + 0.1 * n if n < 6 else 90.0 for n in range(12)}
