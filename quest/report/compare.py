@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quest.ground.errors import InputError
+from quest.measure import chosen
 from quest.measure.records import HERE, REFERENCE
 from quest.measure.usable import NOISY
-from quest.report import claims
+from quest.report import claims, since
 from quest.report.measured import Library, read_table
 from quest.report.otherwise import otherwise
 from quest.report.rules import UNDECIDED
@@ -29,7 +30,7 @@ def compare(old: Path, new: Path, only: Sequence[str]) -> int:
     for folder in (old, new):
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder")
-    library = Library(new, old)
+    library = Library(new, old, definitions=chosen.everything())
     experiments = library.experiments
     both = sorted(path.stem for path in old.glob("*.jsonl") if (new / path.name).exists())
     names = [name for name in both if name in experiments and (not only or name in only)]
@@ -45,7 +46,7 @@ def verdicts(library: Library, names: Sequence[str]) -> list[str]:
     """How many claims both runs judge alike, and each that they do not, with what was known. The
     reader's own run is the new one, the reference the old one.
     """
-    judged = claims.side_by_side(library, names)
+    judged = [*claims.side_by_side(library, names), *since.side_by_side(library, names)]
     pairs = [each for each in judged if not {each[1].verdict, each[2].verdict} & set(UNDECIDED)]
     differ = [each for each in pairs if each[1].verdict != each[2].verdict]
     head = f"claims that both judge: {len(pairs)}, {len(pairs) - len(differ)} of them alike"

@@ -8,7 +8,7 @@ import pytest
 from quest.report import compare
 from quest.stats.estimates import median, median_with_interval, noise_floor
 from quest.stats.table import Measurement, Number
-from tests.harness.made_up import Tree, damaged, parsed, result_set, write
+from tests.harness.made_up import EXPERIMENT, Tree, damaged, parsed, result_set, write
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -123,6 +123,17 @@ def test_two_folders_and_their_claims(tree: Tree, said: Callable[..., str], valu
     assert not any(line.startswith("a+aa") for line in lines)
     head = f"claims that both judge: 1, {1 - len(changed)} of them alike"
     assert lines[lines.index(head) + 1 :] == changed
+
+
+def test_an_experiment_of_the_second_ledger_is_compared_too(tree: Tree, said: Callable[..., str]) -> None:
+    tree.experiment()
+    folder = tree.root / "benchmarks/experiments-since"
+    folder.mkdir()
+    (folder / "since-one.toml").write_text(EXPERIMENT.format(id="since-one", rounds=3, extra=""), encoding="utf-8")
+    for run in ("old", "new"):
+        write(result_set(parsed(id="since-one"), {"a": [4e4] * 8, "b": [8e4] * 8}), tree.root / run / "since-one.jsonl")
+    lines = said("compare", "A=old", "B=new").splitlines()
+    assert lines[0] == "since-one" and any(line.startswith("b ") for line in lines)
 
 
 def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str]) -> None:
