@@ -14,7 +14,7 @@ from pathlib import Path
 
 from quest.ground.errors import InputError
 from quest.measure.environment import short_cpu
-from quest.measure.records import parsed_line
+from quest.measure.records import parsed_line, started
 from quest.report import claims, frozen, judge, sessions
 from quest.report.claims import Claim
 from quest.report.compare import MAY_TAKE
@@ -189,7 +189,7 @@ def pairs_of(reference: Path) -> list[tuple[Path, Path]]:
 
 def processor_of(folder: Path) -> str:
     """The one that its sets were measured on."""
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in filter(started, sorted(folder.glob("*.jsonl"))):
         with path.open("rb") as file:
             return short_cpu(str(parsed_line(path, 1, file.readline())["environment"].get("cpu", "")))
     return ""
