@@ -46,7 +46,7 @@ def server_of(proc: Proc, number_given: int) -> int:
     name = f"PID={pid} ({foreign.line(stat.name)})"
     if stat.flags & KERNEL_THREAD:
         raise Wrong(f"{name} is a thread of the kernel, and no server")
-    if stat.state in "ZX":
+    if stat.state in "ZX" and proc.home(pid) == proc.root / str(pid):
         raise Wrong(f"{name} has ended, and its parent has not waited for it")
     if proc.descriptors(pid).hidden:
         raise Wrong(f"{name}: you may not see its descriptors; as root: sudo make which PID={pid}")
