@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -503,6 +504,19 @@ def test_what_is_no_server_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self/mounts").write_text("proc /proc proc rw,relatime,hidepid=invisible 0 0\n")
     assert "hidepid" in refused(shape, 77)
+
+
+@pytest.mark.parametrize("look", ["descriptors", "sockets"])
+def test_what_ends_while_it_is_looked_at_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: str) -> None:
+    shape = made_up(tmp_path, (Fake(10, (ACCEPTS,)),))
+    reads = getattr(shape, look)
+
+    def ends(pid: int) -> object:
+        shutil.rmtree(tmp_path / "10", ignore_errors=True)
+        return reads(pid)
+
+    monkeypatch.setattr(shape, look, ends)
+    assert refused(shape, 10) == "PID=10 (server) has just ended"
 
 
 @pytest.mark.parametrize("word", ["", "PID=nginx", "PID=-1", "PID=0", "PID=99999999999", "PID=4711x"])
