@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -447,6 +448,17 @@ def test_a_zip_is_the_same_bytes_each_time(place: Tree) -> None:
     for path in Path().rglob("*.toml"):
         path.touch()
     assert frozen.packed(judge.OURS, Path()) == first
+
+
+def test_a_zip_that_is_damaged_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / f"{'e' * 64}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(frozen.LIST, "x" * 1000)
+    whole = bytearray(path.read_bytes())
+    whole[30 + len(frozen.LIST)] = 0xFF  # the first byte of its data
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match=str(path)):
+        frozen.pronounce(path, tmp_path)
 
 
 def test_what_is_committed_says_what_it_is() -> None:
