@@ -22,7 +22,7 @@ from quest.report.claims import JudgedClaim
 from quest.report.measured import Library
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
-from tests.harness.made_up import Tree, parsed, repetition, run_record, write
+from tests.harness.made_up import Tree, parsed, repetition, run_record, write, write_lines
 from tests.harness.test_packages import graph
 
 pytest.importorskip("scipy")
@@ -167,6 +167,16 @@ def test_a_session_in_the_wrong_place_is_named(place: Tree) -> None:
         f"{folder}/wrong: it was measured on amd-epyc, and is no session of intel-xeon",
         f"{folder}/soon: begun less than three hours after another session of its processor",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [('{"type": "run", "schema": 1}', ':1: "experiment" is missing'), ('{"type": []}', ": damaged: ")],
+)
+def test_a_set_without_its_keys_is_named_and_the_check_goes_on(place: Tree, text: str, said: str) -> None:
+    path = write_lines([text], REFERENCE / "sample.jsonl")
+    [problem] = check._results({"sample"}, [REFERENCE])
+    assert problem.startswith(f"{path}{said}") and check_says() == []
 
 
 # ---- what is registered -------------------------------------------------------------------------
