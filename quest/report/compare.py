@@ -7,8 +7,8 @@ from quest.ground.errors import InputError
 from quest.measure import chosen
 from quest.measure.records import HERE, REFERENCE
 from quest.measure.usable import NOISY
-from quest.report import claims, since
-from quest.report.measured import Library, read_table
+from quest.report import claims, share, since
+from quest.report.measured import Library
 from quest.report.otherwise import otherwise
 from quest.report.rules import UNDECIDED
 from quest.report.tsv import aligned
@@ -59,8 +59,10 @@ def verdicts(library: Library, names: Sequence[str]) -> list[str]:
 
 def _table(definition: Experiment, old: Path, new: Path) -> str:
     file = f"{definition.id}.jsonl"
-    before = read_table(definition, old / file, REFERENCE)
-    after = read_table(definition, new / file, HERE)
+    before, after = (
+        share.table_of(definition, folder / file, origin, str(folder / file))
+        for folder, origin in ((old, REFERENCE), (new, HERE))
+    )
     rows: list[tuple[str, ...]] = []
     for metric in definition.metrics:
         rows.append((metric.name, *HEADER))

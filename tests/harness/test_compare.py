@@ -140,9 +140,13 @@ def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str
     tree.experiment()
     (tree.root / "new").mkdir()
     (tree.root / "new/sample.jsonl").write_text("x\n", encoding="utf-8")
+    strange = result_set(parsed(), {"a": [1.0], "b": [1.0]})
+    strange.run["environment"] = {"cpu": 17}
+    write(strange, tree.root / "strange/sample.jsonl")
     for old, new, message in (
         ("nowhere", "new", "nowhere: no such folder"),
         ("benchmarks", "new", "no experiment has results in both benchmarks and new"),
         ("new", "new", damaged("new/sample.jsonl:1", "it has no check sum")),
+        ("strange", "new", "strange/sample.jsonl: damaged: no run of sample has such lines"),
     ):
         assert said("compare", f"A={old}", f"B={new}", status=2) == f"{message}\n"
