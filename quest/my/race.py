@@ -5,6 +5,7 @@ own, the load of hammer on another, all servers in each round, in random order. 
 rounds that both have; where these do not agree, nothing is said.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -100,8 +101,11 @@ def copy_of_ours(folder: Path) -> str:
     """The hash of the first program in a learner's folder that is one of ours, to the last byte; "" if none is."""
     built = (places.build_folder("glibc") / name for name in ours())
     known = {programs.fingerprint(path) for path in built if path.is_file()}
-    elf = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.read_bytes()[:4] == work.ELF)
-    return next((found for path in elf if (found := programs.fingerprint(path)) in known), "")
+    for path in sorted(Path(place, name) for place, _, names in os.walk(folder) for name in names):
+        with contextlib.suppress(OSError):  # one that may not be read, as a core dump of root's, is no reason to stop
+            if path.is_file() and work.is_program(path) and (found := programs.fingerprint(path)) in known:
+                return found
+    return ""
 
 
 # ---- what was measured ---------------------------------------------------------------------------

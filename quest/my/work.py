@@ -86,6 +86,12 @@ def mark(folder: Path, stage: str) -> str:
     return f"{stage} {hashlib.sha256(repr(sources(folder)).encode()).hexdigest()}"
 
 
+def is_program(path: Path) -> bool:
+    """Whether a file is one that a compiler has made. OSError if it may not be read."""
+    with path.open("rb") as file:
+        return file.read(4) == ELF
+
+
 def sources(folder: Path, programs: bool = False) -> dict[str, tuple[int, int]]:
     """Size and date of each file that a learner writes, and so none that a compiler has made; with `programs` those
     that can be run, too."""
@@ -98,9 +104,8 @@ def sources(folder: Path, programs: bool = False) -> dict[str, tuple[int, int]]:
             continue
         try:
             if path.is_file():
-                with path.open("rb") as file:
-                    if file.read(4) == ELF and not programs:
-                        continue
+                if is_program(path) and not programs:
+                    continue
                 status = path.stat()
                 found[str(path)] = status.st_size, status.st_mtime_ns
         except OSError:  # an editor has just put another in its place

@@ -293,6 +293,24 @@ def test_a_program_that_was_made_elsewhere_is_measured_anew(tmp_path: Path, monk
     assert asked[0] == asked[1] != asked[2]
 
 
+def test_a_file_that_may_not_be_read_stops_no_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stop it when all is measured: the copies of ours are looked for then."""
+    (tmp_path / "core").write_bytes(b"\x7fELF")
+    (tmp_path / "server").write_bytes(b"\x7fELF")
+    opened: list[str] = []
+
+    def refuses(path: Path, *_: object, **__: object) -> object:
+        opened.append(path.name)
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(race, "ours", list)
+    monkeypatch.setattr(Path, "open", refuses)
+    monkeypatch.setattr(Path, "read_bytes", refuses)
+    found = race.copy_of_ours(tmp_path)
+    monkeypatch.undo()
+    assert (found, opened) == ("", ["core", "server"])
+
+
 # ---- real races: a process of its own, for it enters a network and becomes the parent of orphans
 
 
