@@ -189,6 +189,8 @@ def table_of(definition: Experiment, path: Path, origin: str, shown: str) -> Num
     """The table of a set that others have measured; `shown`: how it is called. InputError also where its lines fit
     neither each other nor the experiment: what a parameter or the environment is, their form leaves open.
     """
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:  # a link to /dev/zero, or a FIFO, has no end
+        raise InputError(f"{shown}: it is no file, or of more than {MOST_BYTES >> 30} GiB")
     try:
         return read_table(definition, path, origin)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

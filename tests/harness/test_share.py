@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import tracemalloc
 import zipfile
@@ -254,3 +255,17 @@ def test_what_make_share_does_not_pack_is_not_unpacked(results: Path, tmp_path: 
             archive.writestr(each, data, how if each == name else None)
     with pytest.raises(InputError, match=f"{name}: not as make share packs it"):
         share.unpack(path, tmp_path, KNOWN)
+
+
+def test_a_set_that_has_no_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that was handed in may have links, FIFOs, and files with holes."""
+    read: list[Path] = []
+    monkeypatch.setattr(share, "read_table", lambda _, path, __: read.append(path))
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "fifo")
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(share.MOST_BYTES + 1)
+    for path in tmp_path.iterdir():
+        with pytest.raises(InputError, match=f"{path}: it is no file"):
+            share.table_of(KNOWN["sample"], path, "here", str(path))
+    assert not read
