@@ -291,6 +291,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "how"), [("HTTP/1.1 200", PASSED), ("HTTP 200 OK", FAILED)])
 def test_hello_takes_for_a_reply_what_later_stages_do(tmp_path: Path, first: str, how: str) -> None:
     """No reason, and a length with zeros before it, are legal; a first line without a version is not."""
@@ -299,6 +300,7 @@ def test_hello_takes_for_a_reply_what_later_stages_do(tmp_path: Path, first: str
     assert found.how == how, found.why
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("body", ["", "\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nnone\\n\\r\\n0"])
 def test_what_is_not_there_needs_no_length(tmp_path: Path, body: str) -> None:
     """The connection ends with it, or its chunks tell the end; only of a file the stage wants the length."""
@@ -311,6 +313,7 @@ def test_what_is_not_there_needs_no_length(tmp_path: Path, body: str) -> None:
     assert found.how == PASSED, found.why
 
 
+@pytest.mark.long
 def test_the_type_of_a_page_has_no_case(tmp_path: Path) -> None:
     code = FAULTY.read_text()
     assert "text/html" in code
@@ -319,6 +322,7 @@ def test_the_type_of_a_page_has_no_case(tmp_path: Path) -> None:
     assert found.how == PASSED, found.why
 
 
+@pytest.mark.long
 def test_a_strace_that_may_not_trace_fails_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -352,6 +356,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cell", ["a cell", "no cell"])
 def test_a_server_that_a_script_starts_anew_does_not_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str
