@@ -15,7 +15,7 @@ from pathlib import Path
 from quest.ground.errors import InputError
 from quest.measure.environment import short_cpu
 from quest.measure.records import parsed_line, started
-from quest.report import claims, frozen, judge, sessions
+from quest.report import claims, frozen, judge, sessions, share
 from quest.report.claims import Claim
 from quest.report.compare import MAY_TAKE
 from quest.report.measured import Library
@@ -199,8 +199,12 @@ def processor_of(folder: Path) -> str:
 def tables_of(folder: Path) -> Tables:
     """Of all finished sets of a session."""
     library = Library(folder, folder)
-    found = {name: library.both(name).here for name in library.experiments}
-    return {name: table for name, table in found.items() if table}
+    found: dict[str, NumberTable] = {}
+    for name in library.experiments:
+        with share.as_foreign(f"{folder}/{name}.jsonl", name):
+            if table := library.both(name).here:
+                found[name] = table
+    return found
 
 
 def retest(pairs: Iterable[tuple[Path, Path]], reference: Path) -> Iterator[str]:

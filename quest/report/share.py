@@ -6,6 +6,7 @@ it pass through foreign.anonymous(). A set in which that changes nothing keeps i
 sums anew. The same results give the same bytes and the same name.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -185,13 +186,20 @@ def _check(path: Path, file: Path) -> None:
         raise InputError(f"{path}: {file.name}:{said}")
 
 
-def table_of(definition: Experiment, path: Path, origin: str, shown: str) -> NumberTable:
-    """The table of a set that others have measured; `shown`: how it is called. InputError also where its lines fit
-    neither each other nor the experiment: what a parameter or the environment is, their form leaves open.
+@contextlib.contextmanager
+def as_foreign(shown: str, experiment: str) -> Iterator[None]:
+    """InputError where the lines of a set fit neither each other nor the experiment: what a parameter or the
+    environment is, their form leaves open. `shown`: how the set is called.
     """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise InputError(f"{shown}: damaged: no run of {experiment} has such lines") from error
+
+
+def table_of(definition: Experiment, path: Path, origin: str, shown: str) -> NumberTable:
+    """The table of a set that others have measured. InputError where it is none."""
     if not path.is_file() or path.stat().st_size > MOST_BYTES:  # a link to /dev/zero, or a FIFO, has no end
         raise InputError(f"{shown}: it is no file, or of more than {MOST_BYTES >> 30} GiB")
-    try:
+    with as_foreign(shown, definition.id):
         return read_table(definition, path, origin)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise InputError(f"{shown}: damaged: no run of {definition.id} has such lines") from error

@@ -108,6 +108,14 @@ def test_a_set_that_was_killed_in_its_first_line_is_none(place: Tree, text: str)
     assert retest.processor_of(Path("one")) == "AMD EPYC" and list(tables(Path("one"))) == ["sample"]
 
 
+def test_a_set_of_others_that_fits_no_run_is_one_line(place: Tree) -> None:
+    found = result_set(parsed(), {"a": [1.0], "b": [1.0]})
+    found.run["environment"] = {"libc": "none"}
+    write(found, Path("one/sample.jsonl"))
+    with pytest.raises(InputError, match="one/sample.jsonl: damaged: no run of sample has such lines"):
+        tables(Path("one"))
+
+
 def test_words_that_two_sessions_give(place: Tree) -> None:
     ledger(
         (1, FASTER, ""),
