@@ -99,7 +99,7 @@ class _Scalar:
     def takes(self, value: Any) -> bool:
         kind = type(value)
         if kind is int and self.kinds & {int, float}:
-            return -LARGEST <= value <= LARGEST
+            return bool(-LARGEST <= value <= LARGEST)
         return kind in self.kinds and (kind is not float or math.isfinite(value))
 
     def takes_all(self, values: Sequence[Any]) -> bool:
