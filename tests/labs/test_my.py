@@ -570,9 +570,7 @@ def test_what_is_no_number_is_a_fault_of_the_server(reply: bytes) -> None:
 
 
 @pytest.mark.parametrize("way", [Client.reply, lambda client: client.rest(5)], ids=["reply", "rest"])
-def test_a_reply_without_an_end_is_not_kept(
-    monkeypatch: pytest.MonkeyPatch, way: Callable[[Client], object]
-) -> None:
+def test_a_reply_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch, way: Callable[[Client], object]) -> None:
     """It would go on as long as the server sends, or for some seconds, at a gigabyte in each."""
     monkeypatch.setattr("quest.my.client.MOST_BYTES", 2 << 20)
     pieces = itertools.repeat(b"x" * (1 << 20), 8)
