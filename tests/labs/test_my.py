@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -521,6 +522,16 @@ def test_an_orphan_that_has_ended_is_no_zombie_of_the_server(monkeypatch: pytest
     monkeypatch.setattr(server, "members", lambda: set(states))
     monkeypatch.setattr(proc, "stat_fields", lambda pid: states[pid])
     assert server.zombies() == 1
+
+
+def test_a_child_that_is_just_ending_fails_no_server() -> None:
+    """It is a zombie until its parent has run: at the last of these looks."""
+    bench = MagicMock(patience=1.0)
+    server = bench.start().__enter__()
+    server.zombies.side_effect = itertools.chain([0, 0, 0], itertools.repeat(1))
+    server.descriptors.return_value = 3
+    server.settled.return_value = server.tasks.return_value = {"7/task/7"}
+    check_of(ALL["tidy"].check)(bench)
 
 
 @pytest.mark.parametrize("text", ["", "0 0 0\n"])
