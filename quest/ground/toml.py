@@ -22,6 +22,7 @@ Every mistake is an InputError of one line, `file: place: fault`:
 import difflib
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
@@ -72,7 +73,7 @@ class Rule:
 
 
 NO_RULE = Rule()
-MOST = 10**308  #: of a whole number: one with more digits is no float, and cannot be shown or divided
+LARGEST = sys.float_info.max  #: of whole numbers, too: one beyond it can neither be computed with nor be shown
 
 
 class _Fault(Exception):
@@ -97,8 +98,8 @@ class _Scalar:
 
     def takes(self, value: Any) -> bool:
         kind = type(value)
-        if kind is int and (int in self.kinds or float in self.kinds):
-            return bool(abs(value) <= MOST)
+        if kind is int and self.kinds & {int, float}:
+            return bool(-LARGEST <= value <= LARGEST)
         return kind in self.kinds and (kind is not float or math.isfinite(value))
 
     def takes_all(self, values: Sequence[Any]) -> bool:
@@ -107,8 +108,8 @@ class _Scalar:
         if not kinds <= self.kinds | ({int} if float in self.kinds else set()):
             return False
         if int in kinds:
-            whole = values if len(kinds) == 1 else [v for v in values if type(v) is int]
-            if min(whole) < -MOST or max(whole) > MOST:
+            whole = values if kinds == {int} else [v for v in values if type(v) is int]
+            if not -LARGEST <= min(whole) <= max(whole) <= LARGEST:
                 return False
         return float not in kinds or all(math.isfinite(v) for v in values if type(v) is float)
 

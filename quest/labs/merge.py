@@ -20,7 +20,6 @@ from quest.labs.errors import LabError, say
 from quest.measure import records
 from quest.report import share, tsv
 from quest.report.gnuplot import assignments
-from quest.report.measured import read_table
 from quest.spec import experiment_file
 from quest.spec.model import Experiment, Metric
 
@@ -30,7 +29,7 @@ Medians = dict[str, list[float]]  #: title of a variant -> the median of each ma
 def _add(definition: Experiment, metric: Metric, path: Path, medians: Medians) -> bool:
     """Adds the medians of one machine, if it has finished the experiment; whether it has."""
     try:
-        table = read_table(definition, path, records.HERE) if path.exists() else None
+        table = share.table_of(definition, path, records.HERE, str(path)) if path.exists() else None
     except InputError as error:
         print(foreign.line(f"left out: {error}"), file=sys.stderr)
         return False

@@ -86,7 +86,7 @@ def entries_of(races: Mapping[Path, Race]) -> list[Entry]:
         race = races[path]
         twins = [races[other].name for other in same[finish.fingerprint(race)] if other != path]
         remarks = [*finish.remarks(race), *(f"the values are those of {name}" for name in twins)]
-        found.append(Entry(race, path, tuple(foreign.line(remark) for remark in remarks)))
+        found.append(Entry(race, path, tuple(remarks)))
     return found
 
 
@@ -162,8 +162,13 @@ def board_lines(entries: Sequence[Entry]) -> list[str]:
         rows = [[_heading(reference, profile), "score", *(lap.title for lap in LAPS)]]
         rows += [[_name(entry), *_ratios(entry)] for entry in group]
         text += [*([""] if text else []), *drawn.table(rows)]
-        text += [f"  {_name(entry)}: {remark}" for entry in group for remark in entry.remarks]
+        text += [f"  {note}" for note in _notes(group)]
     return text
+
+
+def _notes(group: Iterable[Entry]) -> list[str]:
+    """The remarks, with the names as they are shown: until here they are those of the files, for NAMES=."""
+    return [f"{_name(entry)}: {foreign.line(remark)}" for entry in group for remark in entry.remarks]
 
 
 def _name(entry: Entry) -> str:
@@ -186,8 +191,7 @@ def board_page(entries: Sequence[Entry]) -> str:
                 cells += [escape(ratios[place + 1]), drawn.track(one, axes[place])]
             body.append((True, cells))
         parts.append(f"<h2>{escape(_heading(reference, profile))}</h2>\n{drawn.rows(head, body)}")
-        notes = [f"{_name(entry)}: {remark}" for entry in group for remark in entry.remarks]
-        parts += [f"<p>{escape(note)}</p>" for note in notes]
+        parts += [f"<p>{escape(note)}</p>" for note in _notes(group)]
     machines: dict[str, list[Entry]] = {}
     for entry in entries:
         machines.setdefault(str(entry.race.machine), []).append(entry)

@@ -45,6 +45,7 @@ class Box:
         """see: folders that may lie below /tmp, and are to be seen all the same. folder: where a server starts.
         no_cell: why no cell is to be tried."""
         self.folder, self.no_cell, self.init = folder, no_cell, 0
+        self.started = set[int]()  #: what command() has started, of servers that run beside each other
         self._holder: subprocess.Popen[bytes] | None = None
         if not no_cell:
             try:
@@ -104,8 +105,10 @@ class Box:
         """All processes of a server, zombies too, without those that hold it; `started`: the one that command()
         has started. With `stop` each is stopped as it is found."""
         if not self.init:
-            mine = {os.getpid()}  # orphans are our children (become_subreaper())
-            return descendants(mine, mine if stop else None) - mine
+            within = set(proc.children(os.getpid())) - (self.started - {started})  # orphans, too (become_subreaper())
+            if stop:
+                send(within, signal.SIGSTOP)
+            return descendants(within, set() if stop else None)
         holders = {self.init, self._sleeper()}
         within = {self.init, *proc.children(started)}
         if stop:
@@ -128,7 +131,7 @@ class Box:
             send(there, signal.SIGKILL)
             time.sleep(0.005)
             if not self.init:
-                _reap(started)
+                _reap(self.started | {started})
 
     def end(self) -> None:
         """Ends the cell, and with it all that is in it."""
@@ -143,10 +146,10 @@ class Box:
         self._holder, self.init = None, 0
 
 
-def _reap(started: int) -> None:
-    """Collects the orphans that have ended; `started` is collected by Popen."""
+def _reap(started: set[int]) -> None:
+    """Collects the orphans that have ended; those that were `started` are collected by Popen."""
     for pid in proc.children(os.getpid()):
-        if pid != started:
+        if pid not in started:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 

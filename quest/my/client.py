@@ -12,6 +12,8 @@ from typing import Self
 from quest.my.errors import Failed, Unseen
 
 HEAD_BYTES = 64 << 10
+MOST_DIGITS = 18  #: of a number in a head
+MOST_BYTES = 32 << 20  #: of a reply that is kept: a server may send for ever, and our memory is the learner's
 BYTES_RECEIVED, DATA_SEGS_IN = 128, 152  #: where they are in struct tcp_info (linux/tcp.h)
 SO_TIMESTAMPNS = 35  #: socket(7); Python has no name for it
 
@@ -20,6 +22,17 @@ def shown(data: bytes, most: int = 40) -> str:
     """Bytes as one types them, in a code span; the end of them is left out."""
     text = repr(data[:most])[2:-1].replace("\\x00", "\\0")
     return f"`{text}{'…' if len(data) > most else ''}`"
+
+
+def number(text: str) -> int:
+    """What the digits of a status or a length say; -1 for any other text (`²` is a digit to Python)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
+
+
+def _status(line: str) -> int:
+    """Of the first line of a reply; -1 if that is none. A reason need not be there."""
+    words = line.split(" ", 2)
+    return number(words[1]) if len(words) > 1 and words[0].startswith("HTTP/1.") else -1
 
 
 def get(path: str, version: str = "1.1", close: bool = False, more: str = "", method: str = "GET") -> bytes:
@@ -92,6 +105,7 @@ class Client:
         self.socket.settimeout(max(wait, 0.001))
         more = self.socket.recv(1 << 20)
         self.data += more
+        _bound(len(self.data))
         return bool(more)
 
     def reply(self, what: str = "", head_only: bool = False, wait: float = 5.0) -> Reply:
@@ -104,26 +118,29 @@ class Client:
             self._more(what, deadline, wait, "no reply" if not self.data else f"only {shown(self.data)}")
         head, _, self.data = self.data.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
-        words = lines[0].split(" ", 2)
-        if len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdigit():
+        status = _status(lines[0])
+        if status < 0:
             raise Failed(f"{what}: the reply begins with {shown(lines[0].encode())}, and not with `HTTP/1.1 200 OK`")
         pairs = (line.partition(":") for line in lines[1:])
         fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        reply = Reply(int(words[1]), fields)
+        reply = Reply(status, fields)
         if head_only or 100 <= reply.status < 200 or reply.status in (204, 304):
             return reply
-        length = fields.get("content-length", "")
-        if not length.isdigit():
+        length = number(fields.get("content-length", ""))
+        if length < 0:
             raise Failed(f"{what}: {reply.status} without a Content-Length that is a number")
-        while len(self.data) < int(length):
+        while len(self.data) < length:
             had = f"{len(self.data)} of {length} bytes of the body"
             self._more(what, deadline, wait, f"only {had}")
-        body, self.data = self.data[: int(length)], self.data[int(length) :]
+        body, self.data = self.data[:length], self.data[length:]
         return Reply(reply.status, fields, body)
 
     def _more(self, what: str, deadline: float, wait: float, came: str) -> None:
+        left = deadline - time.monotonic()
         try:
-            if self.fill(deadline - time.monotonic()):
+            if left < -wait:  # a little late they count: it may be we who did not look
+                raise TimeoutError
+            if self.fill(left):
                 return
         except TimeoutError:
             raise Failed(f"{what}: {came} in {wait:g} s") from None
@@ -182,7 +199,7 @@ class Client:
     def rest(self, seconds: float) -> tuple[bytes, str]:
         """All until the end, and how it ended: "" for well, else the words of the error."""
         deadline = time.monotonic() + seconds
-        parts = [self.data]
+        parts, count = [self.data], len(self.data)
         self.data = b""
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -191,6 +208,8 @@ class Client:
                 if not more:
                     return b"".join(parts), ""
                 parts.append(more)
+                count += len(more)
+                _bound(count)
         except TimeoutError:
             pass
         except OSError as error:
@@ -211,6 +230,11 @@ class Client:
         return int(struct.unpack_from("Q", self._info(), BYTES_RECEIVED)[0])
 
 
+def _bound(count: int) -> None:
+    if count > MOST_BYTES:
+        raise Failed(f"a reply does not end: more than {MOST_BYTES >> 20} MiB came, and no file is so long")
+
+
 def differs(got: bytes, wanted: bytes) -> str:
     """How two bodies differ, in words."""
     pairs = enumerate(zip(got, wanted, strict=False))
@@ -224,10 +248,8 @@ def differs(got: bytes, wanted: bytes) -> str:
 def parsed(data: bytes) -> tuple[int, bytes]:
     """Status and body of a reply that was read to the end; (0, ...) if it has no head."""
     head, end, body = data.partition(b"\r\n\r\n")
-    words = head.split(b" ", 2)
-    if not end or len(words) < 2 or not words[1].isdigit():
-        return 0, data
-    return int(words[1]), body
+    status = _status(head.partition(b"\r\n")[0].decode("latin-1")) if end else 0
+    return (status, body) if status > 0 else (0, data)
 
 
 def readable(clients: Iterable[Client], seconds: float) -> list[Client]:

@@ -10,6 +10,7 @@ SKIP=name      that stage is left out, for now
 
 import contextlib
 import os
+import signal
 import subprocess
 import textwrap
 import time
@@ -122,16 +123,21 @@ def build(folder: Path) -> str:
     if not (folder / "Makefile").is_file():
         return ""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    try:
-        done = subprocess.run(
-            ["make", "-s", "-C", str(folder)], env=kept, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=BUILD_SECONDS,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"{folder}/Makefile: it took more than {BUILD_SECONDS:.0f} s"
-    lines = done.stdout.strip().splitlines()
+    with subprocess.Popen(
+        ["make", "-s", "-C", str(folder)], env=kept, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+    ) as making:  # fmt: skip
+        try:
+            said, _ = making.communicate(timeout=BUILD_SECONDS)
+        except BaseException as error:  # with what it has started: a first target may be one that runs the server
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(making.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return f"{folder}/Makefile: it took more than {BUILD_SECONDS:.0f} s"
+            raise
+    lines = said.strip().splitlines()
     text = "\n".join(lines[:MESSAGE_LINES])
-    if done.returncode:
+    if making.returncode:
         return f"It does not build:\n{text}"
     if text:
         _say(f"{text}\n")

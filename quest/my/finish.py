@@ -28,6 +28,8 @@ MINE = "mine"  #: the name of one's own server
 MOST_BYTES = 1 << 20
 SAME = 1.05  #: two that differ by less, in all rounds, are as good as each other
 LONGEST_NAME = 60
+LEAST_VALUE = 1e-3  #: of a lap: of less, as memory may be where a round gave some back, there is no ratio
+MOST_OF_A_MACHINE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ class Machine:
     cores: Annotated[int, Rule(least=1)]
     kernel: Text
     memory_mib: Annotated[int, Rule(least=1)]
+
+    def fault(self) -> str:
+        more = max(self.cores, self.memory_mib) > MOST_OF_A_MACHINE
+        return '"cores" or "memory_mib" is more than a machine can have' if more else ""
 
     def __str__(self) -> str:
         cores = f"{self.cores} core{'s' if self.cores > 1 else ''}"
@@ -195,7 +201,7 @@ def gain(race: Race, lap: Lap, server: str, other: str) -> Gain | None:
     if clean < LEAST:
         ours, theirs = race.rounds(server, lap, noisy=True), race.rounds(other, lap, noisy=True)
     common = sorted(set(ours) & set(theirs))
-    if not common or min(min(rounds[n] for n in common) for rounds in (ours, theirs)) <= 0:
+    if not common or min(min(rounds[n] for n in common) for rounds in (ours, theirs)) < LEAST_VALUE:
         return None
     sign = 1 if lap.more_is_better else -1
     found = reach([[sign * math.log(ours[n] / theirs[n]) for n in common]])
@@ -232,13 +238,14 @@ def read(path: Path) -> Race:
     try:
         data = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
         whole = json.loads(data.decode())
+        right = isinstance(whole, dict) and whole.get("sum") == _digest(whole)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise InputError(f"{path}: it is no file of make race") from None
     if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
         raise InputError(f"{path}: it is no file of make race, or of another version")
-    if whole.get("sum") != _digest(whole):
+    if not right:
         raise InputError(f"{path}: its check sum is wrong: it was changed after the race")
     race = record_of(Race, whole, str(path))
     if problem := impossible(race):

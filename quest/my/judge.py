@@ -19,6 +19,7 @@ from pathlib import Path
 from quest.ground.processes import become_subreaper, end_with_parent
 from quest.labs import place
 from quest.labs.cell import judge_in_a_network_of_its_own, loopback_up
+from quest.labs.sandbox import end_descendants
 from quest.my import stages
 from quest.my.bench import Bench
 from quest.my.box import Box, tools_missing
@@ -130,8 +131,13 @@ def main(words: Sequence[str]) -> int:
     own_network = mark == "own"
     if own_network:
         loopback_up()
-    for outcome in judged(Path(folder), names, own_network):
-        print(json.dumps(asdict(outcome)), flush=True)
+    try:
+        for outcome in judged(Path(folder), names, own_network):
+            print(json.dumps(asdict(outcome)), flush=True)
+    finally:  # Ctrl-C and the SIGTERM of our parent come both, and the second in the midst of what the first has begun
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        end_descendants()
     return 0
 
 

@@ -5,6 +5,7 @@ own, the load of hammer on another, all servers in each round, in random order. 
 rounds that both have; where these do not agree, nothing is said.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -87,10 +88,10 @@ def racers(given: Given) -> int:
     return 0
 
 
-def hash_of(folder: Path) -> str:
-    """Of all that a learner has written, with its names."""
+def hash_of(folder: Path, programs: bool = False) -> str:
+    """Of all that a learner has written, with its names; with `programs` also of what was made of it."""
     digest = hashlib.sha256()
-    for path in sorted(map(Path, work.sources(folder))):
+    for path in sorted(map(Path, work.sources(folder, programs))):
         digest.update(f"{path.relative_to(folder)}\0".encode(errors="surrogateescape"))
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -100,8 +101,11 @@ def copy_of_ours(folder: Path) -> str:
     """The hash of the first program in a learner's folder that is one of ours, to the last byte; "" if none is."""
     built = (places.build_folder("glibc") / name for name in ours())
     known = {programs.fingerprint(path) for path in built if path.is_file()}
-    elf = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.read_bytes()[:4] == work.ELF)
-    return next((found for path in elf if (found := programs.fingerprint(path)) in known), "")
+    for path in sorted(Path(place, name) for place, _, names in os.walk(folder) for name in names):
+        with contextlib.suppress(OSError):  # one that may not be read, as a core dump of root's, is no reason to stop
+            if path.is_file() and work.is_program(path) and (found := programs.fingerprint(path)) in known:
+                return found
+    return ""
 
 
 # ---- what was measured ---------------------------------------------------------------------------
@@ -235,7 +239,8 @@ def race(given: Given) -> int:
         print(foreign.plain(problem), file=sys.stderr)
         return FAILED
     mine = hash_of(folder)
-    definitions = laps(others, {"my": str(folder.resolve()), "sources": mine[:16]})
+    # A program may be made elsewhere, and copied here: then it alone is another.
+    definitions = laps(others, {"my": str(folder.resolve()), "sources": hash_of(folder, programs=True)[:16]})
     settings = replace(Settings.from_environment({**os.environ, **given}), client="")
     place = Path(given.get("BUILD", "build"), "race")
     report = bench.measure_these(definitions, profile, place / "results", "AGAIN" in given, settings)

@@ -14,13 +14,14 @@ from typing import Self
 from quest.ground import foreign
 from quest.my.box import Box, excess
 from quest.my.client import Client
-from quest.my.errors import Failed
+from quest.my.errors import Failed, Unseen
 from tests.conformance import proc
 
 START_SECONDS = 10.0
 WATCH_SECONDS = 0.1
 SETTLE_SECONDS = 0.2
 MOST_LOOKS = 8  #: of load(), before it takes what it has
+WORDS = 1 << 16  #: bytes at the end of what it has printed, in which its last line is looked for
 LISTEN, ESTABLISHED = "0A", ("01", "08")  #: states in /proc/net/tcp
 
 
@@ -80,6 +81,7 @@ class Server:
             [*trace, *box.command(command, files)],
             stdin=subprocess.DEVNULL, stdout=self._words, stderr=self._words, start_new_session=True,
         )  # fmt: skip
+        box.started.add(self.process.pid)
         self._watch = threading.Thread(target=self._look_on, daemon=True)
         self._watch.start()
         try:
@@ -125,7 +127,8 @@ class Server:
     @property
     def says(self) -> str:
         """The last line that it has printed, as the end of a sentence."""
-        words = os.pread(self._words.fileno(), 1 << 16, 0).decode(errors="replace").strip().splitlines()
+        fd = self._words.fileno()
+        words = os.pread(fd, WORDS, max(0, os.fstat(fd).st_size - WORDS)).decode(errors="replace").strip().splitlines()
         return f'; it said: "{foreign.line(words[-1].strip())[:160]}"' if words else ""
 
     @property
@@ -160,8 +163,16 @@ class Server:
     def processes(self) -> set[int]:
         return {pid for pid in self.members() if proc.alive(pid)}
 
+    def serving(self) -> set[int]:
+        """Those that have a socket: not a shell that has started them and waits. Empty where that cannot be seen."""
+        with contextlib.suppress(PermissionError):
+            return {pid for pid in self.processes() if proc.sockets(pid)}
+        return set()
+
     def zombies(self) -> int:
-        return sum(proc.stat_fields(pid)[:1] == ["Z"] for pid in self.members())
+        """Not those of a parent that has ended: without a cell they become ours, and init would wait for them."""
+        states = (proc.stat_fields(pid)[: proc.PARENT + 1] for pid in self.members())
+        return sum(state[:1] == ["Z"] and state[1:] != [str(os.getpid())] for state in states)
 
     def tasks(self) -> set[str]:
         """Processes and threads, by name of their folders in /proc."""
@@ -193,12 +204,15 @@ class Server:
         return total
 
     def _times(self) -> tuple[int, int]:
-        """Nanoseconds in which its threads that live have run, and in which they wanted to and waited for a CPU."""
+        """Nanoseconds in which its threads that live have run, and in which they wanted to and waited for a CPU. Unseen
+        where the kernel counts neither: some are built without, and say 0."""
         ran = waited = 0
         for task in self.tasks():
             words = proc.text(task, "schedstat").split()
             if len(words) > 1:
                 ran, waited = ran + int(words[0]), waited + int(words[1])
+        if not ran and self.tasks():
+            raise Unseen("this kernel does not say how long a thread has run (/proc/PID/schedstat)")
         return ran, waited
 
     def cpu(self) -> float:
@@ -244,4 +258,5 @@ class Server:
         self.box.clear(self.process.pid)
         self.process.kill()  # nsenter stops itself when its child is stopped, and would not learn of its end
         self.process.wait()
+        self.box.started.discard(self.process.pid)
         self._words.close()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,18 +86,26 @@ def mark(folder: Path, stage: str) -> str:
     return f"{stage} {hashlib.sha256(repr(sources(folder)).encode()).hexdigest()}"
 
 
-def sources(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and date of each file that a learner writes, and so none that a compiler has made."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        if any(part.startswith(".") or part == "__pycache__" for part in inside) or path.suffix == ".o":
+def is_program(path: Path) -> bool:
+    """Whether a file is one that a compiler has made. OSError if it may not be read."""
+    with path.open("rb") as file:
+        return file.read(4) == ELF
+
+
+def sources(folder: Path, programs: bool = False) -> dict[str, tuple[int, int]]:
+    """Size and date of each file that a learner writes, and so none that a compiler has made; with `programs` those
+    that can be run, too."""
+    found, paths = {}, list[Path]()
+    for place, folders, names in os.walk(folder):  # what cannot be listed, or has just gone, is left out
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        paths += [Path(place, name) for name in names if not name.startswith(".")]
+    for path in sorted(paths):
+        if path.suffix == ".o":
             continue
         try:
             if path.is_file():
-                with path.open("rb") as file:
-                    if file.read(4) == ELF:
-                        continue
+                if is_program(path) and not programs:
+                    continue
                 status = path.stat()
                 found[str(path)] = status.st_size, status.st_mtime_ns
         except OSError:  # an editor has just put another in its place

@@ -2,6 +2,7 @@
 order?
 """
 
+import contextlib
 import itertools
 import re
 import sys
@@ -12,8 +13,9 @@ from pathlib import Path
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
+from quest.ground.toml import record_of
 from quest.measure import chosen, environment, peers, programs
-from quest.measure.records import complete_lines, first_and_last, malformed_lines, read_results
+from quest.measure.records import Record, RunLine, complete_lines, first_and_last, malformed_lines, read_results
 from quest.report import claims, guards, machines, published, sessions, since
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
@@ -82,10 +84,13 @@ def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
             yield f"{path}: no experiment of that name"
         try:
             if complete_lines(path.read_bytes())[1]:
-                read_results(path)
-                yield from malformed_lines(path)
+                yield from (faults := list(malformed_lines(path)))
+                if not faults:  # it takes for granted that a line has its keys
+                    read_results(path)
         except InputError as error:
             yield str(error)
+        except (RecursionError, TypeError):  # nested too deep; a "type" that is a list
+            yield f"{path}: damaged: a line is none of a set"
 
 
 def _machines(known: dict[str, Experiment]) -> Iterator[str]:
@@ -97,6 +102,15 @@ def _machines(known: dict[str, Experiment]) -> Iterator[str]:
         yield str(error)
 
 
+def _runs(paths: Iterable[Path]) -> Iterator[Record]:
+    """How these sets begin. Of one that has not the form that it should have, _results() tells."""
+    for path in paths:
+        with contextlib.suppress(InputError, RecursionError, TypeError):
+            if ends := first_and_last(path):
+                record_of(RunLine, ends[0], str(path))
+                yield ends[0]
+
+
 def session_problems(reference: Path) -> Iterator[str]:
     """Is each session in the folder of its processor, of one commit and one machine, apart from the others, and
     measured after its judge was tagged? A folder may hold a session of each ledger: each has a judge of its own.
@@ -104,11 +118,11 @@ def session_problems(reference: Path) -> Iterator[str]:
     begun: dict[tuple[str, bool], list[tuple[datetime, Path]]] = {}
     for folder, second in itertools.product(sessions.folders(reference), (False, True)):
         paths = [path for path in sorted(folder.glob("*.jsonl")) if chosen.of_since(path.stem) == second]
-        runs = [ends[0] for path in paths if (ends := first_and_last(path))]
+        runs = list(_runs(paths))
         for name in ("cpu", "commit") if folder != reference else ("cpu",):
             if len(values := {str(run["environment"].get(name, "")) for run in runs}) > 1:
                 yield f"{folder}: of more than one {name}: {', '.join(sorted(values))}"
-        processor = sessions.slug(runs[0]["environment"].get("cpu", "")) if runs else ""
+        processor = sessions.slug(str(runs[0]["environment"].get("cpu", ""))) if runs else ""
         if folder != reference and runs and processor != folder.parent.name:
             yield f"{folder}: it was measured on {processor}, and is no session of {folder.parent.name}"
         at = min((datetime.fromisoformat(run["started"]) for run in runs if run.get("started")), default=None)

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quest.ground.errors import InputError
+from quest.measure import chosen
 from quest.measure.records import HERE, REFERENCE
 from quest.measure.usable import NOISY
-from quest.report import claims
-from quest.report.measured import Library, read_table
+from quest.report import claims, share, since
+from quest.report.measured import Library
 from quest.report.otherwise import otherwise
 from quest.report.rules import UNDECIDED
 from quest.report.tsv import aligned
@@ -29,7 +30,7 @@ def compare(old: Path, new: Path, only: Sequence[str]) -> int:
     for folder in (old, new):
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder")
-    library = Library(new, old)
+    library = Library(new, old, definitions=chosen.everything())
     experiments = library.experiments
     both = sorted(path.stem for path in old.glob("*.jsonl") if (new / path.name).exists())
     names = [name for name in both if name in experiments and (not only or name in only)]
@@ -45,7 +46,7 @@ def verdicts(library: Library, names: Sequence[str]) -> list[str]:
     """How many claims both runs judge alike, and each that they do not, with what was known. The
     reader's own run is the new one, the reference the old one.
     """
-    judged = claims.side_by_side(library, names)
+    judged = [*claims.side_by_side(library, names), *since.side_by_side(library, names)]
     pairs = [each for each in judged if not {each[1].verdict, each[2].verdict} & set(UNDECIDED)]
     differ = [each for each in pairs if each[1].verdict != each[2].verdict]
     head = f"claims that both judge: {len(pairs)}, {len(pairs) - len(differ)} of them alike"
@@ -58,8 +59,10 @@ def verdicts(library: Library, names: Sequence[str]) -> list[str]:
 
 def _table(definition: Experiment, old: Path, new: Path) -> str:
     file = f"{definition.id}.jsonl"
-    before = read_table(definition, old / file, REFERENCE)
-    after = read_table(definition, new / file, HERE)
+    before, after = (
+        share.table_of(definition, folder / file, origin, str(folder / file))
+        for folder, origin in ((old, REFERENCE), (new, HERE))
+    )
     rows: list[tuple[str, ...]] = []
     for metric in definition.metrics:
         rows.append((metric.name, *HEADER))
@@ -130,12 +133,17 @@ def verdict(old: Sequence[float], new: Sequence[float], noise_floor: float) -> s
     within the floor. No rank test: the levels of two sessions of one machine differ a little, and with the floor it
     takes one pair of twins in twelve for different; this one in thirty (tests/harness/test_compare.py).
     """
-    ratio = estimates.unpaired_ratio(new, old) if old and new else None
-    first, second = (estimates.median_with_interval(values) if values else None for values in (old, new))
-    if ratio is None or ratio.interval is None or first is None or second is None:
+    if min(len(old), len(new)) < LEAST:
         return f"~ (fewer than {LEAST} repetitions)"
+    if not estimates.AVAILABLE:
+        return "~ (no interval: SciPy is not installed)"
+    if not _apart(*(estimates.median_with_interval(values) for values in (old, new))):
+        return "~"
+    ratio = estimates.unpaired_ratio(new, old)
+    if ratio.interval is None:
+        return "differs: no ratio to 0"
     line = 1 + BEYOND * noise_floor
-    if not _apart(first, second) or 1 / line <= ratio.value <= line:
+    if 1 / line <= ratio.value <= line:
         return "~"
     low, high = ratio.interval
     return f"{ratio.value:.3f} ({low:.3f}–{high:.3f})"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,7 +119,7 @@ def _unpack(path: Path, folder: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
         listed = (folder / LIST).read_text(encoding="ascii")
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: {error}") from None
     if hashlib.sha256(listed.encode()).hexdigest() != path.stem or judge.text(folder, folder) != listed:
         raise InputError(f"{path}: its files are not those of the judge {path.stem[: judge.SHORT]}")

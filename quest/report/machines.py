@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure.records import HERE, REFERENCE
 from quest.report import share, tsv
 from quest.report.gnuplot import assignments
-from quest.report.measured import Library, read_table
+from quest.report.measured import Library
 from quest.spec.experiment_file import MACHINES, RATIOS
 from quest.spec.model import Experiment
 from quest.stats.table import Number, NumberTable
@@ -66,7 +67,9 @@ def committed(folder: Path, wanted: Collection[str], experiments: Mapping[str, E
         with tempfile.TemporaryDirectory() as place:
             into = Path(place)
             names = share.unpack(path, into, wanted)
-            found[path.stem] = {id: read_table(experiments[id], into / f"{id}.jsonl", path.stem) for id in names}
+            found[path.stem] = {
+                id: share.table_of(experiments[id], into / f"{id}.jsonl", path.stem, f"{path}: {id}") for id in names
+            }
     return found
 
 
@@ -84,7 +87,7 @@ def strips(library: Library, folder: Path = MACHINES, ratios: Path = RATIOS) -> 
             **({YOURS: both.here} if both.here else {}),
         }
         numbers = {name: table.derived[key] for name, table in tables.items() if key in table.derived}
-        runs |= {name: tables[name].run.footer for name in numbers}
+        runs |= {name: foreign.line(tables[name].run.footer) for name in numbers}
         found.append(Strip(f"{id}.{key}", title, numbers))
     order = sorted(runs, key=lambda name: (name == YOURS, not _is_reference(name), name))
     return found, {name: runs[name] for name in order}

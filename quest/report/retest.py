@@ -14,8 +14,8 @@ from pathlib import Path
 
 from quest.ground.errors import InputError
 from quest.measure.environment import short_cpu
-from quest.measure.records import parsed_line
-from quest.report import claims, frozen, judge, sessions
+from quest.measure.records import parsed_line, started
+from quest.report import claims, frozen, judge, sessions, share
 from quest.report.claims import Claim
 from quest.report.compare import MAY_TAKE
 from quest.report.measured import Library
@@ -189,7 +189,7 @@ def pairs_of(reference: Path) -> list[tuple[Path, Path]]:
 
 def processor_of(folder: Path) -> str:
     """The one that its sets were measured on."""
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in filter(started, sorted(folder.glob("*.jsonl"))):
         with path.open("rb") as file:
             return short_cpu(str(parsed_line(path, 1, file.readline())["environment"].get("cpu", "")))
     return ""
@@ -199,8 +199,12 @@ def processor_of(folder: Path) -> str:
 def tables_of(folder: Path) -> Tables:
     """Of all finished sets of a session."""
     library = Library(folder, folder)
-    found = {name: library.both(name).here for name in library.experiments}
-    return {name: table for name, table in found.items() if table}
+    found: dict[str, NumberTable] = {}
+    for name in library.experiments:
+        with share.as_foreign(f"{folder}/{name}.jsonl", name):
+            if table := library.both(name).here:
+                found[name] = table
+    return found
 
 
 def retest(pairs: Iterable[tuple[Path, Path]], reference: Path) -> Iterator[str]:

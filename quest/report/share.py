@@ -6,6 +6,7 @@ it pass through foreign.anonymous(). A set in which that changes nothing keeps i
 sums anew. The same results give the same bytes and the same name.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -21,12 +22,17 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import write_whole, zipped
 from quest.measure.records import Sums, complete_lines, malformed_lines, read_results, started
+from quest.report.measured import read_table
 from quest.spec.model import Experiment
+from quest.stats.table import NumberTable
 
 SUMS = "SHA256SUMS"
 SUM = re.compile(r"([0-9a-f]{64})  ([a-z0-9-]+\.jsonl)")
 MOST_SETS = 1000
 MOST_BYTES = 1 << 30  # unpacked; a whole run of the full profile has 40 MB
+MOST_SUMS = 1 << 20  # of SHA256SUMS
+PIECE = 1 << 20  # that is unpacked at once
+WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of packing, that can be undone in pieces; pack() takes the second
 SECONDS = 315532800  # 1980, the first date that a zip can name: when it was packed is not in it
 
 
@@ -123,7 +129,7 @@ def unpack(path: Path, into: Path, experiments: Collection[str]) -> list[str]:
                 (into / name).write_bytes(_member(path, archive, name, digest))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # a later version; no name in UTF-8
         raise InputError(f"{path}: it is no file of make share: {foreign.line(str(error))}") from error
     for name in wanted:
         _check(path, into / name)
@@ -135,6 +141,9 @@ def _sums(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
     members = archive.infolist()
     if len(members) > MOST_SETS or sum(member.file_size for member in members) > MOST_BYTES:
         raise InputError(f"{path}: more than {MOST_SETS} sets or {MOST_BYTES >> 30} GiB, unpacked")
+    for member in members:
+        if member.compress_type not in WAYS or (member.filename == SUMS and member.file_size > MOST_SUMS):
+            raise InputError(f"{path}: {foreign.name(member.filename)}: not as make share packs it")
     names = [member.filename for member in members]
     if SUMS not in names:
         raise InputError(f"{path}: it is no file of make share: {SUMS} is missing")
@@ -150,9 +159,11 @@ def _sums(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
 
 
 def _member(path: Path, archive: zipfile.ZipFile, name: str, digest: str = "") -> bytes:
+    """In pieces: all at once may be unpacked to far more than the size that the archive tells."""
     try:
-        data = archive.read(name)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+        with archive.open(name) as file:
+            data = b"".join(iter(lambda: file.read(PIECE), b""))
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError) as error:
         raise InputError(f"{path}: {name}: damaged: it cannot be unpacked") from error
     if digest and hashlib.sha256(data).hexdigest() != digest:
         raise InputError(f"{path}: {name}: damaged: its hash is not that of {SUMS}")
@@ -161,13 +172,34 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str, digest: str = "") -
 
 def _check(path: Path, file: Path) -> None:
     """InputError where an unpacked set is damaged, of another form, or of another experiment."""
-    try:
-        run = read_results(file).run
+    try:  # the form first: read_results() takes for granted that a line has its keys
         fault = next(malformed_lines(file), "")
+        run = {} if fault else read_results(file).run
     except InputError as error:
-        run, fault = {"experiment": file.stem}, str(error)
-    if run["experiment"] != file.stem:
+        fault = str(error)
+    except (RecursionError, TypeError):  # nested too deep; a "type" that is a list
+        fault = " damaged: a line is none of a set"
+    if not fault and run["experiment"] != file.stem:
         fault = f"1: holds the experiment {foreign.line(str(run['experiment']))}"
     if fault:
         said = fault.replace(f"{file}:", "").removesuffix("; move the file away to measure again")
         raise InputError(f"{path}: {file.name}:{said}")
+
+
+@contextlib.contextmanager
+def as_foreign(shown: str, experiment: str) -> Iterator[None]:
+    """InputError where the lines of a set fit neither each other nor the experiment: what a parameter or the
+    environment is, their form leaves open. `shown`: how the set is called.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise InputError(f"{shown}: damaged: no run of {experiment} has such lines") from error
+
+
+def table_of(definition: Experiment, path: Path, origin: str, shown: str) -> NumberTable:
+    """The table of a set that others have measured. InputError where it is none."""
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:  # a link to /dev/zero, or a FIFO, has no end
+        raise InputError(f"{shown}: it is no file, or of more than {MOST_BYTES >> 30} GiB")
+    with as_foreign(shown, definition.id):
+        return read_table(definition, path, origin)

@@ -8,7 +8,7 @@ import pytest
 from quest.report import compare
 from quest.stats.estimates import median, median_with_interval, noise_floor
 from quest.stats.table import Measurement, Number
-from tests.harness.made_up import Tree, damaged, parsed, result_set, write
+from tests.harness.made_up import EXPERIMENT, Tree, damaged, parsed, result_set, write
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -47,6 +47,20 @@ def test_a_row(old: Measurement, new: Measurement, floor: float, verdict: str) -
     assert cells[3].startswith(verdict)
     assert verdict != "~" or cells[3] == "~"
     assert (cells[0], cells[4]) == ("a", f"n={len(old.rounds)}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ([0.0] * 7, [20.0] * 7, "differs: no ratio to 0"),
+        ([0.0] * 7, [0.0] * 7, "~"),
+        ([-1.0, 0.0, 1.0, 2.0, -2.0, 1.0], [20.0] * 6, "differs: no ratio to 0"),
+        ([20.0] * 7, [0.0] * 7, "0.000 (0.000–0.000)"),
+        ([], [1.0] * 7, "~ (fewer than 6 repetitions)"),
+    ],
+)
+def test_what_was_nothing_and_is_something(old: list[float], new: list[float], said: str) -> None:
+    assert compare.verdict(old, new, 0.02) == said
 
 
 def test_what_others_disturbed_is_left_out_and_counted() -> None:
@@ -111,13 +125,28 @@ def test_two_folders_and_their_claims(tree: Tree, said: Callable[..., str], valu
     assert lines[lines.index(head) + 1 :] == changed
 
 
+def test_an_experiment_of_the_second_ledger_is_compared_too(tree: Tree, said: Callable[..., str]) -> None:
+    tree.experiment()
+    folder = tree.root / "benchmarks/experiments-since"
+    folder.mkdir()
+    (folder / "since-one.toml").write_text(EXPERIMENT.format(id="since-one", rounds=3, extra=""), encoding="utf-8")
+    for run in ("old", "new"):
+        write(result_set(parsed(id="since-one"), {"a": [4e4] * 8, "b": [8e4] * 8}), tree.root / run / "since-one.jsonl")
+    lines = said("compare", "A=old", "B=new").splitlines()
+    assert lines[0] == "since-one" and any(line.startswith("b ") for line in lines)
+
+
 def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str]) -> None:
     tree.experiment()
     (tree.root / "new").mkdir()
     (tree.root / "new/sample.jsonl").write_text("x\n", encoding="utf-8")
+    strange = result_set(parsed(), {"a": [1.0], "b": [1.0]})
+    strange.run["environment"] = {"cpu": 17}
+    write(strange, tree.root / "strange/sample.jsonl")
     for old, new, message in (
         ("nowhere", "new", "nowhere: no such folder"),
         ("benchmarks", "new", "no experiment has results in both benchmarks and new"),
         ("new", "new", damaged("new/sample.jsonl:1", "it has no check sum")),
+        ("strange", "new", "strange/sample.jsonl: damaged: no run of sample has such lines"),
     ):
         assert said("compare", f"A={old}", f"B={new}", status=2) == f"{message}\n"

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -167,6 +168,16 @@ def test_a_session_in_the_wrong_place_is_named(place: Tree) -> None:
         f"{folder}/wrong: it was measured on amd-epyc, and is no session of intel-xeon",
         f"{folder}/soon: begun less than three hours after another session of its processor",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [('{"type": "run", "schema": 1}', ':1: "experiment" is missing'), ('{"type": []}', ": damaged: ")],
+)
+def test_a_set_without_its_keys_is_named_and_the_check_goes_on(place: Tree, text: str, said: str) -> None:
+    path = write_lines([text], REFERENCE / "sample.jsonl")
+    [problem] = check._results({"sample"}, [REFERENCE])
+    assert problem.startswith(f"{path}{said}") and check_says() == []
 
 
 # ---- what is registered -------------------------------------------------------------------------
@@ -463,6 +474,17 @@ def test_a_zip_is_the_same_bytes_each_time(place: Tree) -> None:
     for path in Path().rglob("*.toml"):
         path.touch()
     assert frozen.packed(judge.OURS, Path()) == first
+
+
+def test_a_zip_that_is_damaged_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / f"{'e' * 64}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(frozen.LIST, "x" * 1000)
+    whole = bytearray(path.read_bytes())
+    whole[30 + len(frozen.LIST)] = 0xFF  # the first byte of its data
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match=str(path)):
+        frozen.pronounce(path, tmp_path)
 
 
 def test_what_is_committed_says_what_it_is() -> None:

@@ -95,6 +95,29 @@ def test_what_is_no_ratio_is_refused(tmp_path: Path, line: str) -> None:
         machines.headline(KNOWN, path)
 
 
+@pytest.mark.parametrize("change", [{"environment": {"cpu": 17}}, {"environment": {"libc": "x"}}])
+def test_a_run_that_none_can_be_is_named(tmp_path: Path, ratios: Path, change: dict[str, object]) -> None:
+    """Each of its lines has the form that it should have."""
+    result = result_set(DEFINITIONS[0], {"a": [1.0], "b": [2.0]})
+    result.run.update(change)
+    write(result, tmp_path / "eve/sample.jsonl")
+    packed = share.pack(tmp_path / "eve", tmp_path / "machines", KNOWN)
+    with pytest.raises(InputError) as error:
+        strips(tmp_path, ratios)
+    assert str(error.value) == f"{packed.path}: sample: damaged: no run of sample has such lines"
+
+
+def test_half_a_character_in_a_run_of_others_stops_no_export(tmp_path: Path, ratios: Path) -> None:
+    """JSON can name one, and no file of text can hold it."""
+    result = result_set(DEFINITIONS[0], {"a": [1000.0] * 8, "a+aa": [1000.0] * 8, "b": [3000.0] * 8})
+    result.run["environment"]["cpu"] = "E\ud800"
+    write(result, tmp_path / "eve/sample.jsonl")
+    share.pack(tmp_path / "eve", tmp_path / "machines", KNOWN)
+    found, runs = strips(tmp_path, ratios)
+    text = json.dumps(machines.entry(found, runs), ensure_ascii=False)
+    assert text.encode() and "E\\\\ud800" in text
+
+
 def test_a_damaged_machine_is_named_and_the_rest_exported(tree: Tree, said: Callable[..., str]) -> None:
     tree.experiment()
     (tree.root / "benchmarks/headline.tsv").write_text("", encoding="utf-8")

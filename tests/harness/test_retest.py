@@ -100,6 +100,22 @@ def test_too_few_rounds_are_no_pair(place: Tree) -> None:
     assert "397 have no value in common: 7.0 %, by chance 0.2 %, so 6.8 % beyond it" in Apart(5667, 397, 11.3).words()
 
 
+@pytest.mark.parametrize("text", ["", '{"type":"run","sch'])
+def test_a_set_that_was_killed_in_its_first_line_is_none(place: Tree, text: str) -> None:
+    """It sorts before the others, and says nothing of the processor."""
+    session(Path("one"))
+    Path("one/another.jsonl").write_text(text)
+    assert retest.processor_of(Path("one")) == "AMD EPYC" and list(tables(Path("one"))) == ["sample"]
+
+
+def test_a_set_of_others_that_fits_no_run_is_one_line(place: Tree) -> None:
+    found = result_set(parsed(), {"a": [1.0], "b": [1.0]})
+    found.run["environment"] = {"libc": "none"}
+    write(found, Path("one/sample.jsonl"))
+    with pytest.raises(InputError, match="one/sample.jsonl: damaged: no run of sample has such lines"):
+        tables(Path("one"))
+
+
 def test_words_that_two_sessions_give(place: Tree) -> None:
     ledger(
         (1, FASTER, ""),

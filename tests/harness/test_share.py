@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import shutil
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import zipped
-from quest.measure.records import Record, read_results
+from quest.measure.records import Record, Sums, read_results
 from quest.report import share
 from tests.harness.made_up import (
     Tree,
@@ -144,6 +146,21 @@ def _outside(files: dict[str, bytes]) -> None:
     _with_sums(files)
 
 
+def _of(*texts: str) -> Callable[[dict[str, bytes]], None]:
+    """A set of these lines, with all sums as they should be."""
+
+    def change(files: dict[str, bytes]) -> None:
+        sums = Sums()
+        files["sample.jsonl"] = b"".join(sums.added(text.encode()) for text in texts)
+        _with_sums(files)
+
+    return change
+
+
+RUN, FAILURE = json.dumps(run_record(KNOWN["sample"])), '{"type": "failure"}'
+HUGE = json.dumps(repetition("a", 0, samples={"ns": [10**400]}))
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -154,6 +171,11 @@ def _outside(files: dict[str, bytes]) -> None:
         (lambda files: files.pop("sample.jsonl"), "sample.jsonl: is not in it"),
         (lambda files: files.update({"new.jsonl": b""}), "new.jsonl: is not in its SHA256SUMS"),
         (lambda files: files.pop(share.SUMS), "it is no file of make share: SHA256SUMS is missing"),
+        (_of('{"type": "run", "schema": 1}'), 'sample.jsonl:1: "experiment" is missing'),
+        (_of(RUN, FAILURE, FAILURE), 'sample.jsonl:2: "variant" is missing'),
+        (_of('{"type": []}'), "sample.jsonl: damaged: "),
+        (_of(f'{{"type": {"[" * 100_000}}}'), "sample.jsonl: damaged: "),
+        (_of(RUN, HUGE), 'sample.jsonl:2: "samples": "ns" must be'),
     ],
 )
 def test_what_is_damaged_is_refused(results: Path, tmp_path: Path, change: Any, why: str) -> None:
@@ -185,3 +207,65 @@ def test_bytes_that_are_no_archive(results: Path, tmp_path: Path) -> None:
         else:  # a date, say, of which nothing is read
             assert (into / "sample.jsonl").read_bytes() == original
     assert refused > len(whole) / 7 / 2
+
+
+@pytest.mark.parametrize(
+    ("place", "new", "names"),
+    [(6, 99, 0), (9, 8, 2), (9, 8, 1)],
+    ids=["a later version", "a name that is no UTF-8", "the same in front of the data alone"],
+)
+def test_what_python_does_not_take_in_an_archive(
+    results: Path, tmp_path: Path, place: int, new: int, names: int
+) -> None:
+    """`place`: in the head of the first file, in the directory at the end; `names`: in how many heads it is changed."""
+    path = share.pack(results, tmp_path, KNOWN).path
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"PK\1\2") + place] = new
+    path.write_bytes(whole.replace(b"SHA256SUMS", b"SHA256SUM\xff", names))
+    with pytest.raises(InputError, match=str(path)):
+        share.unpack(path, tmp_path, KNOWN)
+
+
+def test_what_unpacks_to_more_than_it_says_takes_no_memory(tmp_path: Path) -> None:
+    path, size = tmp_path / "bomb.zip", (48 << 20) + 4711
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(share.SUMS, f"{'0' * 64}  sample.jsonl\n")
+        archive.writestr("sample.jsonl", bytes(size))
+    whole = path.read_bytes()
+    assert whole.count(size.to_bytes(4, "little")) == 2
+    path.write_bytes(whole.replace(size.to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="sample.jsonl: damaged"):
+            share.unpack(path, tmp_path, KNOWN)
+        assert tracemalloc.get_traced_memory()[1] < size / 4
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "how"), [("sample.jsonl", zipfile.ZIP_BZIP2), (share.SUMS, zipfile.ZIP_DEFLATED)])
+def test_what_make_share_does_not_pack_is_not_unpacked(results: Path, tmp_path: Path, name: str, how: int) -> None:
+    """64 KiB of bzip2 may be a gigabyte; and a list of sums of a thousand sets is no megabyte."""
+    path = share.pack(results, tmp_path, KNOWN).path
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files[share.SUMS] += b"\n" * share.MOST_SUMS if name == share.SUMS else b""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, data in files.items():
+            archive.writestr(each, data, how if each == name else None)
+    with pytest.raises(InputError, match=f"{name}: not as make share packs it"):
+        share.unpack(path, tmp_path, KNOWN)
+
+
+def test_a_set_that_has_no_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that was handed in may have links, FIFOs, and files with holes."""
+    read: list[Path] = []
+    monkeypatch.setattr(share, "read_table", lambda _, path, __: read.append(path))
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "fifo")
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(share.MOST_BYTES + 1)
+    for path in tmp_path.iterdir():
+        with pytest.raises(InputError, match=f"{path}: it is no file"):
+            share.table_of(KNOWN["sample"], path, "here", str(path))
+    assert not read

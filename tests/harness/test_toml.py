@@ -85,6 +85,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"height": 0}, ['"height"', "above 0"]),
     ({"height": float("nan")}, ['"height"', "finite"]),
     ({"height": 10**309}, ['"height"', "finite"]),
+    ({"pair": [1, -(10**309)]}, ['"pair"', "finite"]),
     ({"kind": "ash"}, ['"kind"', "oak, elm", '"ash"']),
     ({"code": "abc"}, ['"code"', "[a-z]{2}"]),
     ({"old": 1}, ['"old"', "true or false"]),

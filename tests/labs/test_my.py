@@ -5,22 +5,28 @@ Without it: the stage at which the model of each stops, and the one before.
 """
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from quest.ground.errors import InputError
 from quest.my import commands, stages, work
+from quest.my.client import Client, parsed, readable
+from quest.my.errors import Failed, Unseen
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
+from quest.my.server import Server, wait_for
 from tests.conformance import proc
 from tests.conformance.matrix import rows
 from tests.conformance.process import Unprivileged
@@ -267,6 +273,102 @@ def test_the_same_server_without_a_mistake_passes(tmp_path: Path, model: str) ->
     assert [f"{one.stage}: {one.why}" for one in found if one.how != PASSED] == []
 
 
+def written(tmp_path: Path, code: str, line: str = 'exec {python} -S {server} "$@"') -> Path:
+    """A learner's folder with this server in Python; `line`: of `run`."""
+    (tmp_path / "server.py").write_text(code)
+    run = tmp_path / "run"
+    run.write_text(f"#!/bin/sh\n{line.format(python=sys.executable, server=tmp_path / 'server.py')}\n")
+    run.chmod(0o755)
+    return tmp_path
+
+
+ANSWERS = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+while True:
+    with listener.accept()[0] as c:
+        c.recv(65536)
+        c.sendall({!r})
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("first", "length", "how"), [("HTTP/1.1 200", "006", PASSED), ("HTTP 200 OK", "6", FAILED)])
+def test_hello_takes_for_a_reply_what_later_stages_do(tmp_path: Path, first: str, length: str, how: str) -> None:
+    """No reason, and a length with zeros before it, are legal; a first line without a version is not."""
+    reply = f"{first}\r\nContent-Length: {length}\r\n\r\nhello\n".encode()
+    (found,) = outcomes(written(tmp_path, ANSWERS.format(reply)), ["hello"])
+    assert found.how == how, found.why
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("body", ["", "\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nnone\\n\\r\\n0"])
+def test_what_is_not_there_needs_no_length(tmp_path: Path, body: str) -> None:
+    """The connection ends with it, or its chunks tell the end; only of a file the stage wants the length."""
+    code = FAULTY.read_text()
+    old = 'return head("404 Not Found", len(body), keep) + (body if method == "GET" else b""), -1, 0, keep'
+    assert old in code
+    new = f'return b"HTTP/1.1 404 None\\r\\nConnection: close{body}\\r\\n\\r\\n", -1, 0, False'
+    folder = written(tmp_path, code.replace(old, new), 'exec {python} -S {server} threads none "$@"')
+    (found,) = outcomes(folder, ["files"])
+    assert found.how == PASSED, found.why
+
+
+@pytest.mark.long
+def test_the_type_of_a_page_has_no_case(tmp_path: Path) -> None:
+    code = FAULTY.read_text()
+    assert "text/html" in code
+    folder = written(tmp_path, code.replace("text/html", "Text/HTML"), 'exec {python} -S {server} threads none "$@"')
+    (found,) = outcomes(folder, ["files"])
+    assert found.how == PASSED, found.why
+
+
+@pytest.mark.long
+def test_a_strace_that_may_not_trace_fails_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "strace").write_text("#!/bin/sh\necho 'strace: test_ptrace_get_syscall_info: not permitted' >&2\nexit 1\n")
+    (tools / "strace").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    (found,) = outcomes(server(tmp_path, "threads", "none"), ["slowdisk"])
+    assert found.how == UNSEEN and "not permitted" in found.why, found.why
+
+
+#: Where a client leaves in the middle, another process goes on in its place, as of a script that starts it anew.
+ANEW = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+while True:
+    c, _ = listener.accept()
+    try:
+        request = b""
+        while b"\\r\\n\\r\\n" not in request:
+            more = c.recv(4096)
+            if not more:
+                raise OSError
+            request += more
+        with open(sys.argv[-1] + request.split()[1].decode(), "rb") as file:
+            body = file.read()
+        c.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + body)
+    except OSError:
+        if os.fork():
+            os._exit(1)
+    c.close()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cell", ["a cell", "no cell"])
+def test_a_server_that_a_script_starts_anew_does_not_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str
+) -> None:
+    if cell == "no cell":
+        monkeypatch.setenv("MY_NO_CELL", "asked for")
+    folder = written(tmp_path, ANEW, '{python} -S {server} "$@" & wait; exec sleep 60')
+    (found,) = outcomes(folder, ["gone"])
+    assert (found.how, "in its place" in found.why) == (FAILED, True), found.why
+
+
 BOMB = 1500  #: processes
 
 
@@ -345,6 +447,157 @@ def test_what_forks_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+#: A judge without a cell, and two servers at once, as for `flat`: whether the first runs when the second has ended.
+TWO_SERVERS = """
+import sys
+from pathlib import Path
+from quest.ground.processes import become_subreaper
+from quest.my.bench import free_port
+from quest.my.box import Box
+from quest.my.server import Server
+
+become_subreaper()
+box = Box((), Path("/usr"), "asked for")
+listens = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(60)"
+
+def start():
+    port = free_port()
+    return Server(box, [sys.executable, "-S", "-c", listens, str(port)], port, 1.0, 64)
+
+with start() as first:
+    with start() as second:
+        print(len(first.members()), len(second.members()))
+    print(first.alive())
+"""
+
+
+def test_two_servers_without_a_cell_are_two(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", TWO_SERVERS], cwd=TREE, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "1", "True"], done.stderr
+
+
+#: A judge that a second signal reaches while it ends a server for the first.
+TWICE_STOPPED = """
+import subprocess, sys
+from quest.my import judge
+
+def judged(*_):
+    process = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print(process.pid, flush=True)
+    raise SystemExit(143)
+    yield
+
+judge.judged = judged
+judge.main(["shared", ".", "hello"])
+"""
+
+
+def test_a_judge_that_is_stopped_twice_leaves_nothing() -> None:
+    command = [sys.executable, "-c", TWICE_STOPPED]
+    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
+    pid = int(done.stdout)
+    there = proc.alive(pid)
+    if there:
+        proc.send(pid, signal.SIGKILL)
+    assert not there and done.returncode == 143
+
+
+# ---- what is seen of a server
+
+
+def test_the_last_words_of_a_server_that_printed_much(tmp_path: Path) -> None:
+    server = Server.__new__(Server)
+    with (tmp_path / "words").open("w+b") as server._words:
+        server._words.write(b"GET /hello.txt 200\n" * 9000 + b"*** stack smashing detected ***\n")
+        server._words.flush()
+        assert server.says == '; it said: "*** stack smashing detected ***"'
+
+
+def test_an_orphan_that_has_ended_is_no_zombie_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a server that forks twice, so that init waits for its children. Without a cell we are in init's place."""
+    states = {7: ["S", str(os.getpid())], 8: ["Z", "7"], 9: ["Z", str(os.getpid())], 10: []}
+    server = Server.__new__(Server)
+    monkeypatch.setattr(server, "members", lambda: set(states))
+    monkeypatch.setattr(proc, "stat_fields", lambda pid: states[pid])
+    assert server.zombies() == 1
+
+
+def test_a_child_that_is_just_ending_fails_no_server() -> None:
+    """It is a zombie until its parent has run: at the last of these looks."""
+    bench = MagicMock(patience=1.0)
+    server = bench.start().__enter__()
+    server.zombies.side_effect = itertools.chain([0, 0, 0], itertools.repeat(1))
+    server.descriptors.return_value = 3
+    server.settled.return_value = server.tasks.return_value = {"7/task/7"}
+    check_of(ALL["tidy"].check)(bench)
+
+
+@pytest.mark.parametrize("text", ["", "0 0 0\n"])
+def test_a_kernel_that_counts_no_time_lets_no_server_pass(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Else each would be found to use no processor at all."""
+    server = Server.__new__(Server)
+    monkeypatch.setattr(server, "tasks", lambda: {"7/task/7"})
+    monkeypatch.setattr(proc, "text", lambda *_: text)
+    with pytest.raises(Unseen, match="schedstat"):
+        server.cpu()
+
+
+# ---- what a client makes of a reply
+
+
+@contextlib.contextmanager
+def answered(pieces: Iterable[bytes]) -> Iterator[int]:
+    """A port at which one client gets this reply."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            c, _ = listener.accept()
+            with c, contextlib.suppress(OSError):
+                c.recv(65536)
+                for piece in pieces:
+                    c.sendall(piece)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield int(listener.getsockname()[1])
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 \xb2 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_a_fault_of_the_server(reply: bytes) -> None:
+    with answered([reply]) as port, Client(port) as client:
+        client.ask("/")
+        with pytest.raises(Failed):
+            client.reply()
+    assert parsed(b"HTTP/1.1 " + b"9" * 5000 + b" OK\r\n\r\n")[0] == 0
+
+
+@pytest.mark.parametrize("way", [Client.reply, lambda client: client.rest(5)], ids=["reply", "rest"])
+def test_a_reply_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch, way: Callable[[Client], object]) -> None:
+    """It would go on as long as the server sends, or for some seconds, at a gigabyte in each."""
+    monkeypatch.setattr("quest.my.client.MOST_BYTES", 2 << 20)
+    pieces = itertools.repeat(b"x" * (1 << 20), 8)
+    with answered([b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n", *pieces]) as port, Client(port) as client:
+        client.ask("/")
+        with pytest.raises(Failed, match="does not end"):
+            way(client)
+
+
+def test_bytes_that_never_stop_do_not_stop_the_clock() -> None:
+    """There is always one to be read, and so a read never finds that the time is over."""
+    with answered([b"x"]) as port, Client(port) as client:
+        client.ask("/")
+        assert readable([client], 5)
+        with pytest.raises(Failed, match="no reply in 1 s"):
+            client._more("it", time.monotonic() - 2, 1.0, "no reply")
 
 
 # ---- the command
@@ -436,6 +689,46 @@ def test_what_does_not_build_is_said(tmp_path: Path, folder: Path, capsys: pytes
     (folder / "run").chmod(0o644)
     assert my(tmp_path) == 1
     assert "chmod" in capsys.readouterr().out
+
+
+def test_a_build_without_an_end_is_ended_with_all_that_it_started(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    my(tmp_path)
+    mark = f"{os.getpid()}.5"
+    (folder / "Makefile").write_text(f"all:\n\t@sleep {mark}\n")
+    monkeypatch.setattr(commands, "BUILD_SECONDS", 0.5)
+    assert my(tmp_path) == 1
+    assert "Makefile: it took more than" in capsys.readouterr().out
+
+    def left() -> list[int]:
+        return [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
+
+    ended = wait_for(lambda: not left(), 5.0)
+    for pid in left():
+        proc.send(pid, signal.SIGKILL)
+    assert ended
+
+
+def test_what_a_learner_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder may go while it is looked at, as one of a compiler's: WATCH= looks five times a second."""
+    for name in ("server.c", "sub/more.c", ".git/config", "__pycache__/x.pyc", "server.o", "gone/x.c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "server").write_bytes(work.ELF)
+    (tmp_path / "again").symlink_to(".")
+    listed = os.scandir
+
+    def scandir(path: str | Path = ".") -> object:
+        if Path(path).name == "gone":
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = work.sources(tmp_path)
+    monkeypatch.undo()
+    assert [str(Path(path).relative_to(tmp_path)) for path in found] == ["server.c", "sub/more.c"]
+    assert found[str(tmp_path / "server.c")][0] == 1
 
 
 def made_up(monkeypatch: pytest.MonkeyPatch, bad: dict[str, str]) -> list[str]:

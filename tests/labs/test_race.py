@@ -14,6 +14,7 @@ from quest.learn.words import Wrong
 from quest.measure import peers
 from quest.my import board, drawn, finish, race
 from quest.my.finish import LAPS, MINE, Lap, Machine, Race, Racer, Values
+from quest.report.bench import Report
 from quest.spec import experiment_file
 from tests.labs.my_matrix import binary
 
@@ -122,6 +123,7 @@ def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
         ('"reference": "09-epoll"', '"reference": "mine"', "the reference one of ours"),
         ('"part": "slow"', '"part": "fast"', "must be one of"),
         ('"cores": 2', '"cores": "many"', '"cores" must be a whole number'),
+        ('"memory_mib": 8000', f'"memory_mib": {10**308}', "more than a machine can have"),
         ('"ada"', '"' + "a" * 61 + '"', '"name"'),
         ('"profile"', '"profil"', '"profil"'),
     ):
@@ -130,6 +132,25 @@ def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(InputError):
             finish.read(path)
+
+
+def test_a_file_that_is_nested_as_deep_as_can_be_read_is_refused(tmp_path: Path) -> None:
+    """At some depth it can just be read, and its sum cannot be computed any more."""
+    path = tmp_path / "deep.json"
+    for depth in range(sys.getrecursionlimit()):
+        path.write_text(f'{{"schema": "{finish.SCHEMA}", "name": {"[" * depth}{"]" * depth}}}')
+        with pytest.raises(InputError):
+            finish.read(path)
+
+
+def test_the_least_number_that_there_is_has_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of few rounds the memory is not judged: and a class's board must not end with one file of it."""
+    least = changed(changed(made("eve"), MINE, "own", [5e-324]), MINE, "kernel", [0.0])
+    assert finish.gain(least, IDLE, MINE, "09-epoll") is None
+    folder = handed_in(tmp_path / "in", made("ada"), least)
+    status, out, _, _ = on_board(capsys, tmp_path, folder)
+    assert status == 0 and "ada" in out and "eve" in out
+    assert finish.score(least) is None
 
 
 def test_memory_is_judged_by_its_median(tmp_path: Path) -> None:
@@ -219,6 +240,14 @@ def test_names_are_those_that_the_teacher_wants(tmp_path: Path, capsys: pytest.C
         on_board(capsys, tmp_path, folder, NAMES=str(names))
 
 
+def test_no_name_is_left_where_the_teacher_wants_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor one that is not printed as it is: with a character of no width, say."""
+    folder = handed_in(tmp_path / "in", made("ada\u200b"), made("bob"))
+    _, out, _, page = on_board(capsys, tmp_path, folder, NAMES="numbers")
+    assert "the values are those of server" in out
+    assert "ada" not in out + page and "bob" not in out + page
+
+
 # ---- who races
 
 
@@ -242,6 +271,44 @@ def test_the_laps_are_experiments_with_all_that_is_added_up() -> None:
     assert {f"{name}_{when}" for name in ("own", *race.KERNEL) for when in ("before", "during")} <= names
     seconds = sum(experiment_file.load(path)[0].profiles["quick"].seconds for path in race.RACES.glob("*.toml"))
     assert seconds <= 90
+
+
+def test_a_program_that_was_made_elsewhere_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured is kept by the values of the experiment; the script that starts it stays the same."""
+    asked: list[object] = []
+
+    def measured(definitions: list[Any], *_: object) -> Report:
+        asked.append(definitions[0].variants[0].values["sources"])
+        return Report()
+
+    monkeypatch.setattr(race, "build", lambda _: "")
+    monkeypatch.setattr(race, "_does_not_serve", lambda _: "")
+    monkeypatch.setattr("quest.report.bench.measure_these", measured)
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my/run").write_text('#!/bin/sh\nexec "$(dirname "$0")/server" "$@"\n')
+    for program in (b"\x7fELF one", b"\x7fELF one", b"\x7fELF two"):
+        (tmp_path / "my/server").write_bytes(program)
+        given = {"WORK": str(tmp_path), "BUILD": str(tmp_path / "build"), "AGAINST": "09"}
+        assert race.race(given) == race.FAILED
+    assert asked[0] == asked[1] != asked[2]
+
+
+def test_a_file_that_may_not_be_read_stops_no_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stop it when all is measured: the copies of ours are looked for then."""
+    (tmp_path / "core").write_bytes(b"\x7fELF")
+    (tmp_path / "server").write_bytes(b"\x7fELF")
+    opened: list[str] = []
+
+    def refuses(path: Path, *_: object, **__: object) -> object:
+        opened.append(path.name)
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(race, "ours", list)
+    monkeypatch.setattr(Path, "open", refuses)
+    monkeypatch.setattr(Path, "read_bytes", refuses)
+    found = race.copy_of_ours(tmp_path)
+    monkeypatch.undo()
+    assert (found, opened) == ("", ["core", "server"])
 
 
 # ---- real races: a process of its own, for it enters a network and becomes the parent of orphans

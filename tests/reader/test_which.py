@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -460,6 +461,18 @@ def test_the_time_is_kept(tmp_path: Path) -> None:
     assert len(list(looks(late, 10))) <= 1
 
 
+def test_a_server_whose_first_thread_has_ended_is_one(tmp_path: Path) -> None:
+    """As after pthread_exit() in main: what it has open is shown at the threads that run on."""
+    gone = replace(ACCEPTS, state="Z")
+    shape = made_up(tmp_path, (Fake(10, (gone, ACCEPTS), state="Z"),))
+    for name in ("fd", "fdinfo", "net"):
+        (tmp_path / "10" / name).rename(tmp_path / "10/task/11" / name)
+    assert server_of(shape, 10) == 10
+    server = proc.look(shape, 10)
+    assert (server.addresses, server.process_count, server.thread_count) == (("127.0.0.1:8080",), 1, 1)
+    assert server.processes[0].blocking
+
+
 # ---- bad input -----------------------------------------------------------------------------------
 
 
@@ -473,7 +486,8 @@ def refused(shape: Proc, pid: int) -> str:
 def test_what_is_no_server_is_refused_in_one_line(tmp_path: Path) -> None:
     fakes = (
         Fake(10, (ACCEPTS,), parent=12), Fake(11, (IDLE,), flags=KERNEL_THREAD, listens=False),
-        Fake(12, (IDLE,), listens=False), Fake(13, (IDLE,), state="Z"), Fake(14, (IDLE,), hidden=True),
+        Fake(12, (IDLE,), listens=False), Fake(13, (replace(IDLE, state="Z"),), state="Z"),
+        Fake(14, (IDLE,), hidden=True),
         Fake(15, (IDLE,), listens=False),
     )  # fmt: skip
     shape = made_up(tmp_path, fakes)
@@ -490,6 +504,19 @@ def test_what_is_no_server_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self/mounts").write_text("proc /proc proc rw,relatime,hidepid=invisible 0 0\n")
     assert "hidepid" in refused(shape, 77)
+
+
+@pytest.mark.parametrize("look", ["descriptors", "sockets"])
+def test_what_ends_while_it_is_looked_at_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: str) -> None:
+    shape = made_up(tmp_path, (Fake(10, (ACCEPTS,)),))
+    reads = getattr(shape, look)
+
+    def ends(pid: int) -> object:
+        shutil.rmtree(tmp_path / "10", ignore_errors=True)
+        return reads(pid)
+
+    monkeypatch.setattr(shape, look, ends)
+    assert refused(shape, 10) == "PID=10 (server) has just ended"
 
 
 @pytest.mark.parametrize("word", ["", "PID=nginx", "PID=-1", "PID=0", "PID=99999999999", "PID=4711x"])

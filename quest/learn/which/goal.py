@@ -46,16 +46,23 @@ def server_of(proc: Proc, number_given: int) -> int:
     name = f"PID={pid} ({foreign.line(stat.name)})"
     if stat.flags & KERNEL_THREAD:
         raise Wrong(f"{name} is a thread of the kernel, and no server")
-    if stat.state in "ZX":
+    if stat.state in "ZX" and proc.home(pid) == proc.root / str(pid):
         raise Wrong(f"{name} has ended, and its parent has not waited for it")
-    if proc.descriptors(pid).hidden:
-        raise Wrong(f"{name}: you may not see its descriptors; as root: sudo make which PID={pid}")
-    if not reading.look(proc, pid).addresses:
-        below = reading.listening_below(proc, pid)
-        child = proc.stat(below) if below else None
-        hint = f"; its child {below} ({foreign.line(child.name)}) does: PID={below}" if child else ""
-        raise Wrong(f"{name} is no server: it listens on no socket{hint}")
+    if problem := _no_server(proc, pid):
+        raise Wrong(f"{name}{problem if proc.stat(pid) else ' has just ended'}")
     return pid
+
+
+def _no_server(proc: Proc, pid: int) -> str:
+    """Why it cannot be told of, as the end of a sentence; "" if it can. One that has just ended seems to be hidden."""
+    if proc.descriptors(pid).hidden:
+        return f": you may not see its descriptors; as root: sudo make which PID={pid}"
+    if reading.look(proc, pid).addresses:
+        return ""
+    below = reading.listening_below(proc, pid)
+    child = proc.stat(below) if below else None
+    hint = f"; its child {below} ({foreign.line(child.name)}) does: PID={below}" if child else ""
+    return f" is no server: it listens on no socket{hint}"
 
 
 def looks(proc: Proc, pid: int) -> Iterable[Server]:

@@ -97,6 +97,17 @@ class Proc:
         """None if there is no such process, or it is hidden."""
         return stat_of(read_text(self.root / str(pid) / "stat") or "")
 
+    def home(self, pid: int) -> Path:
+        """Its folder. Where its first thread has ended, and others run on (pthread_exit() in main), that of one of
+        these: what they have open is not shown at the first any more.
+        """
+        own, stat = self.root / str(pid), self.stat(pid)
+        for task in numbered(own / "task") if stat and stat.state in "ZX" else ():
+            one = stat_of(read_text(task / "stat") or "")
+            if one and one.state not in "ZX":
+                return task
+        return own
+
     def process_of(self, number: int) -> int:
         """The process that a number of a thread belongs to; the number itself if it is a process."""
         status = read_text(self.root / str(number) / "status") or ""
@@ -125,14 +136,15 @@ class Proc:
         """At most MOST_DESCRIPTORS of them."""
         sockets: dict[int, int] = {}
         kinds: dict[str, set[int]] = {"anon_inode:[eventpoll]": set(), "anon_inode:[io_uring]": set(), "file": set()}
+        folder = self.home(pid) / "fd"
         try:
-            names = os.listdir(self.root / str(pid) / "fd")
+            names = os.listdir(folder)
         except OSError:
             return Descriptors({}, frozenset(), frozenset(), frozenset(), hidden=True)
         for name in itertools.islice(names, MOST_DESCRIPTORS):
             if self.over():
                 break
-            target = link_of(self.root / str(pid) / "fd" / name)
+            target = link_of(folder / name)
             if found := SOCKET.fullmatch(target):
                 sockets[int(name)] = int(found[1])
             elif target in kinds:
@@ -149,7 +161,7 @@ class Proc:
     def _rows(self, pid: int, *names: str) -> Iterator[str]:
         for name in names:
             with contextlib.suppress(OSError):
-                path = self.root / str(pid) / "net" / name
+                path = self.home(pid) / "net" / name
                 with path.open(encoding="utf-8", errors="replace") as file:
                     next(file, "")  # the head
                     for number, line in enumerate(file):
@@ -160,7 +172,7 @@ class Proc:
     # ---- one process
 
     def _epoll(self, pid: int, fd: int, listening: set[int], connected: set[int]) -> Watched:
-        text = read_text(self.root / str(pid) / "fdinfo" / str(fd)) or ""
+        text = read_text(self.home(pid) / "fdinfo" / str(fd)) or ""
         counts = {"listening": 0, "connections": 0, "others": 0, "once": 0}
         for events, number in TARGET.findall(text):
             inode = int(number, 16)
@@ -170,7 +182,7 @@ class Proc:
         return Watched(**counts)
 
     def _blocks(self, pid: int, fd: int) -> bool:
-        found = FLAGS.search(read_text(self.root / str(pid) / "fdinfo" / str(fd)) or "")
+        found = FLAGS.search(read_text(self.home(pid) / "fdinfo" / str(fd)) or "")
         return found is not None and int(found[1], 8) & NONBLOCKING == 0
 
     def _wait(self, task: Path, state: str, kind_of: Callable[[int], str]) -> Wait:
@@ -210,7 +222,7 @@ class Proc:
     def _is_of_go(self, pid: int) -> bool:
         """Whether the program's file has the section in which Go keeps how it was built (ELF, 64 bits)."""
         try:
-            with (self.root / str(pid) / "exe").open("rb") as file:
+            with (self.home(pid) / "exe").open("rb") as file:
                 head = file.read(64)
                 if len(head) < 64 or head[:5] != b"\x7fELF\x02":
                     return False
@@ -227,7 +239,7 @@ class Proc:
     def process(self, pid: int, sockets: Sockets, connected: set[int]) -> Process | None:
         """What is seen of it; `connected`: the inodes of the server's connections. None: it has ended."""
         stat = self.stat(pid)
-        if not stat or stat.state in "ZX":
+        if not stat:
             return None
         has = self.descriptors(pid)
         listening = set(sockets.listening)
