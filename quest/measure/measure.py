@@ -12,7 +12,7 @@ from typing import Any
 
 from quest.ground import cpus
 from quest.ground.cpus import Placement
-from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.errors import RepetitionError, Stopped, Unsupported
 from quest.ground.places import Answer
 from quest.measure import environment, limits, peers, programs, records
 from quest.measure.environment import Environment
@@ -180,6 +180,17 @@ def _header(job: Job, machine: Environment, judged_by: Mapping[str, Any]) -> Rec
     }
 
 
+def _raise_a_signal_before(error: BaseException) -> None:
+    """Where a signal has ended a repetition, and then cleaning up has failed too, the signal counts: the measurement
+    is over. `error` is then only what came last.
+    """
+    before = error.__context__
+    while before is not None:
+        if isinstance(before, Stopped | KeyboardInterrupt):
+            raise before
+        before = before.__context__
+
+
 class _Run:
     """A job while it is measured."""
 
@@ -277,12 +288,14 @@ class _Run:
         try:
             repetition = self.run_once(experiment, experiment.variant(name), step.params, self.context)
         except RepetitionError as error:
+            _raise_a_signal_before(error)
             self._append({"type": "failure", **identity, "error": str(error)})
             self.failures_in_a_row[name] = self.failures_in_a_row.get(name, 0) + 1
             if self.failures_in_a_row[name] >= GIVE_UP_AFTER:
                 self.given_up.add(name)
             return
         except Unsupported as error:
+            _raise_a_signal_before(error)
             self._skip(name, error.reason, error.remedy)
             self.given_up.add(name)
             return

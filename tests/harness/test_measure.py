@@ -1,13 +1,14 @@
 """How many rounds are made, and what becomes of a variant that fails: with repetitions made up."""
 
 import io
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.errors import RepetitionError, Stopped, Unsupported
 from quest.measure import measure as measuring
 from quest.measure.limits import Cap
 from quest.measure.measure import prepare
@@ -124,6 +125,21 @@ def test_a_variant_that_cannot_run_here_is_skipped_at_once(
     assert result.failures == []
     assert [(s["variant"], s["reason"], s["remedy"]) for s in result.skips] == [("b", "no such call", "a newer kernel")]
     assert result.end and (result.end["failures"], result.end["given_up"]) == (0, [])
+
+
+@pytest.mark.parametrize("last", [RepetitionError("umount: target is busy"), Unsupported("no control group")])
+def test_a_signal_ends_it_though_cleaning_up_fails_afterwards(
+    measured: Callable[..., ResultSet], last: Exception
+) -> None:
+    def stopped(_variant: str, _before: int) -> Repetition:
+        try:
+            raise Stopped(signal.SIGINT)
+        finally:
+            raise last
+
+    with pytest.raises(Stopped):
+        measured(stopped)
+    assert b'"failure"' not in Path("build/results/sample.jsonl").read_bytes(), "what was stopped has not failed"
 
 
 def test_what_a_cap_reduced_is_marked(measured: Callable[..., ResultSet], monkeypatch: pytest.MonkeyPatch) -> None:
