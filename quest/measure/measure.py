@@ -2,6 +2,7 @@
 the next begins.
 """
 
+import math
 import os
 import secrets
 import time
@@ -287,6 +288,8 @@ class _Run:
         started = time.monotonic()
         try:
             repetition = self.run_once(experiment, experiment.variant(name), step.params, self.context)
+            wall_s = time.monotonic() - started
+            record = self._record(identity, repetition, wall_s)
         except RepetitionError as error:
             _raise_a_signal_before(error)
             self._append({"type": "failure", **identity, "error": str(error)})
@@ -300,11 +303,13 @@ class _Run:
             self.given_up.add(name)
             return
         self.failures_in_a_row[name] = 0
-        wall_s = time.monotonic() - started
-        self._append(self._record(identity, repetition, wall_s))
+        self._append(record)
         self.estimate.learn(step, wall_s)
 
     def _record(self, identity: Record, repetition: Repetition, wall_s: float) -> Record:
+        """RepetitionError for a number that JSON does not have."""
+        for key in (key for key, value in repetition.scalars.items() if not math.isfinite(value)):
+            raise RepetitionError(f'"{key}" is {repetition.scalars[key]}, which is no number')
         # A worker for each processor is what was asked for, however few there are.
         as_asked = [key for key, what in self.job.experiment.caps.items() if "processors" in what]
         params = identity["params"]

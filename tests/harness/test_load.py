@@ -346,7 +346,7 @@ def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None
     tree.program("helper", HELPER.replace("sys.exit(0)", 'sys.exit("one is gone")'))
     with pytest.raises(RepetitionError, match="^attack ended with status 1: one is gone"):
         measure(tree, loaded(**BESIDE))
-    for words in ("", "{", "{]", "ended", "7"):
+    for words in ("", "{", "{]", "ended", "7", "[" * 100_000, f'{{"held": 1{400 * "0"}}}'):
         assert load_tools.parse_last_line(words) == {}
 
 

@@ -1,6 +1,7 @@
 """How many rounds are made, and what becomes of a variant that fails: with repetitions made up."""
 
 import io
+import math
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,15 @@ def test_a_variant_that_cannot_run_here_is_skipped_at_once(
     assert result.failures == []
     assert [(s["variant"], s["reason"], s["remedy"]) for s in result.skips] == [("b", "no such call", "a newer kernel")]
     assert result.end and (result.end["failures"], result.end["given_up"]) == (0, [])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_fails_its_repetition_alone(measured: Callable[..., ResultSet], value: float) -> None:
+    result = measured(lambda variant, _: Repetition(scalars={"us": value if variant == "b" else 1.0}))
+    expected = [f'"us" is {value}, which is no number'] * measuring.GIVE_UP_AFTER
+    assert [failure["error"] for failure in result.failures] == expected
+    assert result.end and result.end["given_up"] == ["b"]
+    assert {repetition["variant"] for repetition in result.repetitions} == {"a", "a+aa"}
 
 
 @pytest.mark.parametrize("last", [RepetitionError("umount: target is busy"), Unsupported("no control group")])
