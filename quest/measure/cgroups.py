@@ -8,6 +8,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ def enable(root: Path, controllers: Iterable[str]) -> None:
 
 MOUNTS = Path("/proc/mounts")
 PREFIX = "quest-"
+OURS = re.compile(rf"{PREFIX}(?P<harness>\d+)-\d+")
 PROCESSES = "cgroup.procs"
 REMOVE_SECONDS = 5.0
 REMEDY = "run it as root, on a machine or in a container that may make control groups"
@@ -190,7 +192,7 @@ def remove_leftovers(mounts: str | None = None, proc: Path = Path("/proc")) -> l
         folder
         for root in roots
         for folder in root.glob(f"{PREFIX}*-*")
-        if not (proc / folder.name.removeprefix(PREFIX).partition("-")[0]).exists()
+        if (name := OURS.fullmatch(folder.name)) and not (proc / name["harness"]).exists()
     ]
     for folder in left:
         for pid in text_of(folder / PROCESSES).split():
