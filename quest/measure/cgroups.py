@@ -133,8 +133,10 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
         yield []
         return
     version, folders = choose_version(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
-    name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     roots = list(dict.fromkeys(folders.values()))
+    names = (f"{PREFIX}{os.getpid()}-{number}" for number in _numbers)
+    # What is there already is of a harness that was killed, and had the process id that we have now.
+    name = next(name for name in names if not any((root / name).exists() for root in roots))
     attempt = "no control group"
     try:
         try:

@@ -1,5 +1,6 @@
 """Control groups of both versions, on trees that are made up; for real in test_staging.py."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -69,6 +70,17 @@ def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path
     assert settings == {"memory.max": "50331648", "io.max": "7:0 riops=240"}
     assert not list(root.glob("quest-*"))
     assert [*written(second, Limits(read_iops=9, device="7:0"))[1]] == ["io.max"]
+
+
+def test_a_name_that_a_killed_harness_of_our_number_has_left_is_not_taken(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "_numbers", itertools.count(1))
+    left = tmp_path / f"blkio/quest-{os.getpid()}-1"
+    left.mkdir()
+    files, _ = written(first, LIMITS)
+    assert {file.parent.name for file in files} == {f"quest-{os.getpid()}-2"}
+    assert left.is_dir()
 
 
 def test_where_it_cannot_run_it_says_why_and_leaves_nothing(first: str, tmp_path: Path) -> None:
