@@ -187,18 +187,21 @@ def why_unusable(controller: str) -> str:
 
 
 def remove_leftovers(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
-    """Ends the processes and removes the groups that a killed harness has left; their names."""
+    """Ends the processes and removes the groups that a killed harness has left; their names. A group with a process
+    that is not in our /proc (its number is 0) is of another container, where its harness may be alive.
+    """
     text = text_of(MOUNTS) if mounts is None else mounts
     roots = {root for version in VERSIONS for root in version.folders(text).values()}
-    left = [
-        folder
+    left = {
+        folder: list(map(int, text_of(folder / PROCESSES).split()))
         for root in roots
         for folder in root.glob(f"{PREFIX}*-*")
         if (name := OURS.fullmatch(folder.name)) and not (proc / name["harness"]).exists()
-    ]
-    for folder in left:
-        for pid in text_of(folder / PROCESSES).split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+    }
+    left = {folder: pids for folder, pids in left.items() if 0 not in pids}
+    for folder, pids in left.items():
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # as a user one of root's
+                os.kill(pid, signal.SIGKILL)
         _remove(folder)
     return sorted({folder.name for folder in left})

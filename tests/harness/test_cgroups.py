@@ -9,6 +9,7 @@ import pytest
 from quest.ground.errors import Unsupported
 from quest.measure import cgroups
 from quest.measure.cgroups import Limits
+from tests.harness.made_up import machine
 
 LIMITS = Limits(48 << 20, 240, "7:0")
 
@@ -108,3 +109,19 @@ def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> No
     assert cgroups.remove_leftovers(first, proc) == ["quest-11-1"]
     left = sorted(path.name for path in tmp_path.glob("*/*-1*"))
     assert left == sorted(others), "what has another form of name is not ours"
+
+
+def test_a_leftover_of_another_container_or_user_ends_nothing_of_ours(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0 stands for a process that is not in our /proc, and kill(0) would end ourselves."""
+    asked: list[int] = []
+
+    def refused(pid: int, _: int) -> None:
+        asked.append(pid)
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.kill", refused)
+    machine(tmp_path / "memory", {"quest-11-1/cgroup.procs": "7\n0\n", "quest-12-1/cgroup.procs": "8\n9\n"})
+    assert cgroups.remove_leftovers(first, tmp_path / "proc") == ["quest-12-1"]
+    assert asked == [8, 9]
