@@ -151,9 +151,9 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
             raise Unsupported(f"{attempt}: {error.strerror}", REMEDY) from error
         yield [root / name / PROCESSES for root in roots]
     finally:
-        for root in roots:
-            if not _remove(root / name):
-                raise RepetitionError(f"the control group {name} cannot be removed")
+        left = [root for root in roots if not _remove(root / name)]
+        if left:
+            raise RepetitionError(f"the control group {name} cannot be removed")
 
 
 def _remove(folder: Path) -> bool:

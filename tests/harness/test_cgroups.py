@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quest.ground.errors import Unsupported
+from quest.ground.errors import RepetitionError, Unsupported
 from quest.measure import cgroups
 from quest.measure.cgroups import Limits
 from tests.harness.made_up import machine
@@ -98,6 +98,14 @@ def test_where_it_cannot_run_it_says_why_and_leaves_nothing(first: str, tmp_path
     with pytest.raises(Unsupported, match="no control group: "):
         written(first, LIMITS)
     assert not list(tmp_path.glob("*/quest-*"))
+
+
+def test_one_that_cannot_be_removed_keeps_no_other(first: str, tmp_path: Path) -> None:
+    with pytest.raises(RepetitionError, match="cannot be removed"), cgroups.group(LIMITS, first):
+        for file in tmp_path.glob("memory/quest-*/*"):
+            file.unlink()
+    left = [path.parent.name for path in tmp_path.glob("*/quest-*")]
+    assert left == ["blkio"], "there it has a file"
 
 
 def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> None:
