@@ -61,7 +61,11 @@ def prepare(docroot: Docroot) -> Path:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_file(path, name, size)
         unfinished.chmod(0o755)
-        unfinished.rename(folder)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another process that makes the same one was quicker
+                raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder

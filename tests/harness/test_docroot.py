@@ -33,6 +33,21 @@ def test_the_folder_is_made_once_and_whole(tmp_path: Path, monkeypatch: pytest.M
     assert [path.name for path in folder.parent.iterdir() if path.name.startswith("new-")] == []
 
 
+def test_of_two_that_make_it_at_once_the_quicker_has_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "BUILD", tmp_path)
+    files, write_file = Docroot({"a.html": 10}), docroot.write_file
+
+    def after_another(path: Path, name: str, size: int) -> None:
+        with monkeypatch.context() as other:
+            other.setattr(docroot, "write_file", write_file)
+            docroot.prepare(files)
+        write_file(path, name, size)
+
+    monkeypatch.setattr(docroot, "write_file", after_another)
+    folder = docroot.prepare(files)
+    assert [path.name for path in folder.iterdir()] == ["a.html"]
+
+
 def test_what_fails_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
