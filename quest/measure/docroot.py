@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -52,8 +53,8 @@ def prepare(docroot: Docroot) -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place when complete: a run that was killed leaves no half docroot that looks
-    # whole.
-    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix="new-"))
+    # whole, and what it leaves has its process id, for sweep_scratch().
+    unfinished = Path(tempfile.mkdtemp(dir=places.scratch_parent(), prefix=f"{os.getpid()}-docroot-"))
     try:
         for pattern, size in docroot.files.items():
             for name in expand_name(pattern):
