@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from quest.ground import places
+from quest.ground.entry import errors_named
 from quest.spec.model import Docroot
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
@@ -56,11 +57,12 @@ def prepare(docroot: Docroot) -> Path:
     # whole, and what it leaves has its process id, for sweep_scratch().
     unfinished = Path(tempfile.mkdtemp(dir=places.scratch_parent(), prefix=f"{os.getpid()}-docroot-"))
     try:
-        for pattern, size in docroot.files.items():
-            for name in expand_name(pattern):
-                path = unfinished / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_file(path, name, size)
+        with errors_named(folder):
+            for pattern, size in docroot.files.items():
+                for name in expand_name(pattern):
+                    path = unfinished / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write_file(path, name, size)
         unfinished.chmod(0o755)
         try:
             unfinished.rename(folder)

@@ -60,7 +60,8 @@ def test_what_fails_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(places, "BUILD", tmp_path)
     monkeypatch.setattr(docroot, "write_file", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         docroot.prepare(Docroot({"a.html": 10}))
+    assert Path(str(caught.value.filename)).parent == tmp_path / "docroot", "it is said what was to be written"
     assert list((tmp_path / "docroot").iterdir()) == list((tmp_path / "scratch").iterdir()) == []
     assert made[0].relative_to(tmp_path / "scratch").parts[0].startswith(f"{os.getpid()}-")
