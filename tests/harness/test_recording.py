@@ -539,6 +539,8 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
     assert path.read_text() == before
     source.write_text(text.replace("void f(", "void g("))
     assert faults()[0] == "code/a.c:3: the line is not in f() any more"
+    source.write_bytes(text.encode() + b"/* M\xfcller */\n")  # not UTF-8
+    assert faults() == []
 
 
 @pytest.mark.parametrize(
