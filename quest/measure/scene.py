@@ -215,7 +215,7 @@ def play(clients: Mapping[str, Client], port: int, timeout_s: float, lead_s: flo
     """
     players = [_Player(client, port) for client in clients.values()]
     try:
-        _play(players, time.time() + lead_s, timeout_s)
+        _play(players, time.monotonic() + lead_s, timeout_s)
         return [player.visit() for player in players]
     finally:
         for player in players:
@@ -223,7 +223,9 @@ def play(clients: Mapping[str, Client], port: int, timeout_s: float, lead_s: flo
 
 
 def _play(players: Sequence[_Player], zero: float, timeout_s: float) -> None:
-    """Each goes on when its time has come, or when there is something to read."""
+    """Each goes on when its time has come, or when there is something to read. `zero`: of time.monotonic(), which no
+    change of the date moves; only what is noted of an act has the clock of strace.
+    """
     due = [(zero + player.client.at_ms / 1000, number) for number, player in enumerate(players)]
     heapq.heapify(due)
     steps = [player.steps() for player in players]
@@ -239,19 +241,19 @@ def _play(players: Sequence[_Player], zero: float, timeout_s: float) -> None:
             reading.register(player.socket, selectors.EVENT_READ, number)
             reads.add(number)
         elif rest_s is not None and rest_s != READ:
-            heapq.heappush(due, (time.time() + rest_s, number))
+            heapq.heappush(due, (time.monotonic() + rest_s, number))
         elif rest_s is None and number in reads:
             reading.unregister(player.socket)
             reads.remove(number)
 
     with selectors.DefaultSelector() as reading:
         while due or reads:
-            now = time.time()
+            now = time.monotonic()
             if now > zero + timeout_s:
                 late = ", ".join(sorted(players[number].client.name for number in reads)) or "one"
                 raise RepetitionError(f"client {late}: no whole reply within {timeout_s:g} s")
             until = min(due[0][0] if due else now + 1.0, zero + timeout_s)
             for key, _ in reading.select(max(0.0, until - now)):
                 go_on(key.data)
-            while due and due[0][0] <= time.time():
+            while due and due[0][0] <= time.monotonic():
                 go_on(heapq.heappop(due)[1])

@@ -1,7 +1,10 @@
 """Recordings: from what strace writes to the table for the player, with lines and moments; and the committed ones."""
 
+import itertools
 import json
 import re
+import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -575,6 +578,25 @@ def test_a_scene_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_several_clients_of_one_kind_come_one_after_the_other() -> None:
     both = Scene("t", "q", ("s",), (Client("BA", at_ms=5, each_ms=2), Client("C")))
     assert [(letter, client.at_ms) for letter, client in both.each().items()] == [("A", 7), ("B", 5), ("C", 0)]
+
+
+def test_a_clock_that_is_set_meanwhile_ends_no_scene(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the date finds it a day later."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        dates = itertools.count(1e9, 86400.0)
+        with monkeypatch.context() as patched:
+            patched.setattr("time.time", lambda: next(dates))
+            visits = scene.play({"A": Client("A")}, listening.getsockname()[1], 20.0)
+        server.join()
+    assert [act.what for act in visits[0].acts] == ["connect", "connected", "send", "receive", "close"]
 
 
 def target(name: str) -> Target:
