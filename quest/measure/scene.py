@@ -73,6 +73,8 @@ class Scene:
         letters = "".join(client.name for client in self.clients)
         if len(set(letters)) != len(letters):
             return "two clients have the same letter"
+        if any(client.resets and not (client.pause_ms or client.read_after_ms) for client in self.clients):
+            return 'a client that resets has sent nothing without "pause_ms" or "read_after_ms"'
         if unknown := sorted(set(self.args) - set(self.servers)):
             return f'"args" names {unknown[0]}, which is not among "servers"'
         return ""

@@ -563,6 +563,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, said: str) -
     [
         ('[[client]]\nname = "A"\n[[client]]\nname = "BA"', "two clients have the same letter"),
         ('[[client]]\nname = "a"', r"must match \[A-Z\]\+"),
+        ('[[client]]\nname = "A"\nresets = true', 'without "pause_ms" or "read_after_ms"'),
         ('args = { "x" = ["-w"] }\n[[client]]\nname = "A"', '"args" names x'),
     ],
 )  # fmt: skip
