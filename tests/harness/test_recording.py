@@ -459,6 +459,14 @@ def test_a_task_that_one_of_them_does_not_have_is_a_difference() -> None:
     assert "yours makes no further call" in found.text
 
 
+def test_a_server_of_which_no_call_has_a_line_differs_from_the_start() -> None:
+    ours, yours = recording_of(MAIN, CHILD_A, CHILD_B), recording_of()
+    found = difference.first(ours, yours)
+    assert found is not None and found.text.startswith("In main, ours calls accept() for A")
+    difference.mark(yours, found)
+    assert [(moment.t, moment.call) for moment in yours.moments if moment.rank == 1] == [(0, None)]
+
+
 # ---- the committed ones --------------------------------------------------------------------------
 
 COMMITTED = form.all_paths(BENCHMARKS / "recordings")
