@@ -330,6 +330,14 @@ def test_its_moments() -> None:
     assert made.moments[2].rest == "27 of 54 bytes are sent; the rest comes after 180 ms."
 
 
+def test_nobody_is_collected_where_there_is_no_child() -> None:
+    fails = f"100.0225 wait4(-1, NULL, WNOHANG, NULL) = -1 ECHILD (No child processes) <0.000040>{at(6)}"
+    made = recording_of(MAIN.replace("100.023 accept4", f"{fails}100.023 accept4"), CHILD_A, CHILD_B)
+    assert [call.note for call in made.calls if call.name == "waitpid"] == ["ECHILD", "", ""]
+    found = list(moments.first_collected(moments.View(made)))
+    assert [(moment.t, moment.head) for moment in found] == [(202_000, "main collects child 1.")]
+
+
 def test_that_the_tracer_was_slow_is_no_sleep() -> None:
     """While strace follows one task's stack, the call of another seems to last."""
     slow = CHILD_B.replace("100.024 recvfrom", "100.100 recvfrom").replace("<0.176000>", "<0.000100>")
