@@ -330,6 +330,17 @@ def test_its_moments() -> None:
     assert made.moments[2].rest == "27 of 54 bytes are sent; the rest comes after 180 ms."
 
 
+def test_a_thread_may_live_longer_than_the_one_that_made_it() -> None:
+    makes = "clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}, 88)"
+    main = f"99.0 {makes} = 2 <0.0001>{at(2)}99.5 accept4({LISTENING}, NULL, NULL, 0) = {tcp(4, 'A')} <0.500100>{at(1)}"
+    maker = f"99.1 {makes} = 3 <0.0001>{at(2)}99.2 exit(0) = ?\n99.3 +++ exited with 0 +++{at(7)}"
+    opens = f'100.001 openat(3</tree>, "index.html", O_RDONLY) = 5</tree/index.html> <0.000020>{at(8)}'
+    serves = f'100.0005 recvfrom({tcp(4, "A")}, ""..., 100, 0, NULL, NULL) = 54 <0.000020>{at(4)}{opens}'
+    made = recording_of(main, maker, serves)
+    assert [(task.name, task.parent) for task in made.tasks] == [("main", None), ("thread 1", None)]
+    assert [(call.name, call.letter) for call in made.calls[1:]] == [("recv", "A"), ("open", "A")]
+
+
 def test_nobody_is_collected_where_there_is_no_child() -> None:
     fails = f"100.0225 wait4(-1, NULL, WNOHANG, NULL) = -1 ECHILD (No child processes) <0.000040>{at(6)}"
     made = recording_of(MAIN.replace("100.023 accept4", f"{fails}100.023 accept4"), CHILD_A, CHILD_B)
