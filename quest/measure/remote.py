@@ -53,6 +53,12 @@ TIMED_OUT = 124  # timeout(1)
 PLACEHOLDERS_OF_THIS_HOST = re.compile(r"\{(scratch|docroot|files|bin|build)\}")
 LOOPBACK_OPTIONS = ("--herd", "--source")  # their addresses are 127.x
 TIMES = re.compile(r"(\d+)m([\d.]+)s")
+#: What the far side answers, as remote.sh has it; the last field is how many bytes follow.
+ANSWERS = {
+    "put": re.compile(r"put (\d+) (\d+)"),
+    "run": re.compile(r"run (\d+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?) (\S+) (\S+) (\d+) (\d+)"),
+    "facts": re.compile(r"facts (\d+)"),
+}
 
 
 @dataclass(frozen=True)
@@ -129,10 +135,11 @@ class Client:
         self._send(f"{line}\n".encode() + data)
         self._read_until(lambda: b"\n" in self._received, patience + ANSWER_PATIENCE, tick)
         answer, _, self._received = self._received.partition(b"\n")
-        verb, *fields = answer.decode("utf-8", "replace").split() or [""]
-        if verb != line.split()[0] or not "".join(fields[-1:]).isdigit():
+        match = ANSWERS[line.split()[0]].fullmatch(answer.decode("utf-8", "replace"))
+        if not match:
             raise Unreachable(f'CLIENT answers "{answer.decode("utf-8", "replace")[:80]}"')
-        count = int(fields.pop())
+        *fields, length = match.groups()
+        count = int(length)
         self._read_until(lambda: len(self._received) >= count, ANSWER_PATIENCE)
         following, self._received = self._received[:count], self._received[count:]
         return fields, following
@@ -168,15 +175,18 @@ class Client:
 
     # ---- what it is
 
+    def _number(self, name: str) -> int:
+        return int(text) if (text := self.facts.get(name, "")).isdecimal() else 0
+
     def environment(self) -> ClientEnvironment:
         """For the results: what can change a number, and neither name nor address."""
-        cpus = int(self.facts.get("cpus", 0))
+        cpus = self._number("cpus")
         return {
             "kernel": anonymous(self.facts.get("kernel", "")),
             "machine": anonymous(self.facts.get("machine", "")),
             "cpu": anonymous(self.facts.get("cpu", "")),
             "cpus": cpus,
-            "cores": int(self.facts.get("cores", 0)) or cpus,
+            "cores": self._number("cores") or cpus,
             "tools": {key: self.facts[key] for key in ("wrk", "h2load") if key in self.facts},
         }
 

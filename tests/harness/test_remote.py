@@ -460,6 +460,9 @@ def answering(data: bytes) -> Client:
         (b"put 0 x\n", Unreachable, 'CLIENT answers "put 0 x"'),
         (b"run 0 x\n", Unreachable, 'CLIENT answers "run 0 x"'),
         (b"\n", Unreachable, 'CLIENT answers ""'),
+        (b"put 0\n", Unreachable, 'CLIENT answers "put 0"'),
+        (b"put 0 0 0\n", Unreachable, 'CLIENT answers "put 0 0 0"'),
+        ("put 0 ²\n".encode(), Unreachable, 'CLIENT answers "put 0 ²"'),
         (b"put 0", Unreachable, "the connection to CLIENT was lost: its last words"),
         (b"put 0 5\nfour", Unreachable, "the connection to CLIENT was lost: its last words"),
     ],
@@ -470,6 +473,12 @@ def test_an_answer_of_another_kind_is_one_line(answer: bytes, error: type[Except
         client.put("urls", b"http")
     stdin = client.process.popen.stdin
     assert isinstance(stdin, io.BytesIO) and stdin.getvalue() == b"put 4 urls\nhttp"
+
+
+@pytest.mark.parametrize("fields", ["0 1.0 2.0 0m0s 0m0s 0", "0 1,0 2,0 0m0s 0m0s 0 0", "0 x 2.0 0m0s 0m0s 0 0", "0 0"])
+def test_a_load_that_is_told_of_in_another_form_is_one_line(fields: str) -> None:
+    with pytest.raises(Unreachable, match=f'^CLIENT answers "run {fields}"$'):
+        answering(f"run {fields}\n".encode()).run("wrk", ["wrk"], 5.0)
 
 
 def test_what_a_load_has_printed_and_used() -> None:
@@ -501,3 +510,5 @@ def test_what_is_recorded_of_the_other_host() -> None:
         assert changed.fingerprint() != hashed
     unknown = Client(cast(Process, None), "", {"cpus": "2", "cores": "0"})
     assert unknown.environment()["cores"] == 2
+    strange = Client(cast(Process, None), "", {"cpus": "two", "cores": ""})
+    assert (strange.environment()["cpus"], strange.environment()["cores"]) == (0, 0)
