@@ -328,7 +328,7 @@ def _start_tool(run: LoadRun, args: tuple[str, ...], may_fail: bool) -> tuple[li
     if client := run.context.client:
         program = ["./hammer", "--allow-host", client.address] if name == "hammer" else [name]
         words = [*program, *expand_all(args, {**run.values, "urls": "urls"})]
-        return words, client.run(name, words, context.timeout, context.tick)
+        return words, client.run(name, words, context.timeout, context.tick, may_fail)
     words = [programs.tool_path(name), *expand_all(args, run.values)]
     process, output = processes.run(name, words, context.placement.load, context.timeout, context.tick, may_fail)
     assert process.usage is not None

@@ -495,6 +495,19 @@ def test_what_a_load_has_printed_and_used() -> None:
     assert stdin.getvalue() == b"run 5 wrk -d 'a b'\nrun 5 wrk\n"
 
 
+def test_that_nobody_was_served_may_be_a_result_there_too(hosts: Hosts) -> None:
+    """Where hammer has printed nothing it has failed all the same."""
+    phase = '[[phase]]\nname = "during"\nmay_fail = true\n[[metric]]'
+    fails = "failed = 100\nimport atexit\natexit.register(lambda: (sys.stdout.flush(), os._exit(1)))"
+    hosts.make(extra=fails, change=("[[metric]]", phase))
+    good(hosts.tree.bench())
+    assert [one["scalars"]["during.failed"] for one in hosts.tree.of_type("repetition", FAR)] == [100, 100]
+    client = answering(b"run 1 0 1 0m0s 0m0s 0 5\nempty")
+    client.address = "192.0.2.1"
+    with pytest.raises(RepetitionError, match="^wrk ended with status 1 at CLIENT: empty$"):
+        client.run("wrk", ["wrk"], 5.0, may_fail=True)
+
+
 def test_what_is_recorded_of_the_other_host() -> None:
     facts = {"kernel": "Linux 6.1", "machine": "x86_64", "cpu": "A CPU", "cpus": "8", "cores": "4"}
     client = Client(cast(Process, None), "192.0.2.1", {**facts, "wrk": "wrk 4.2", "other": "1"})
