@@ -1,7 +1,9 @@
 """Recordings: from what strace writes to the table for the player, with lines and moments; and the committed ones."""
 
+import contextlib
 import itertools
 import json
+import os
 import re
 import socket
 import threading
@@ -450,6 +452,18 @@ def test_whose_is_what_happens_in_a_ring() -> None:
         ("c", "openat2", "A", 6), ("s", "read", "A", None), ("s", "send", "A", None), ("c", "send", "A", 60),
         ("s", "close", "", None), ("c", "accept", "B", 0), ("s", "recv", "B", None),
     ]  # fmt: skip
+
+
+def test_what_a_killed_recorder_left_in_the_kernel_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel takes a folder there away with its files; one that is made up, and has some, stays."""
+    monkeypatch.setattr(ring, "TRACEFS", tmp_path)
+    left = (f"quest-{os.getpid()}", "quest-4999999", "quest-1", "quest-db", "other-4999999")  # 4194304 is the highest
+    for name in left:
+        (tmp_path / "instances" / name).mkdir(parents=True)
+    with contextlib.suppress(OSError), ring.watched() as text:
+        text.append("begun")
+    assert text == ["begun", ""]
+    assert sorted(path.name for path in (tmp_path / "instances").iterdir()) == sorted({*left} - {"quest-4999999"})
 
 
 # ---- a student's beside ours ---------------------------------------------------------------------
