@@ -8,8 +8,8 @@ repetition; of the rounds of a step together it does (usable.py).
 
 import os
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from quest.measure.counters import CpuTime, cpu_time, kernel_threads_s
 from quest.measure.records import Repetition
@@ -29,18 +29,20 @@ class Noise:
     children_s: float  # of our children that have ended
     own_s: float  # of this process
     kernel_s: float  # of the kernel's threads
+    threads: Mapping[int, float] = field(default_factory=dict, compare=False)  # each of them, at the beginning
 
     @classmethod
     def begin(cls, cpus: Collection[int]) -> "Noise":
         """On these processors; on all if none is named."""
-        return cls(cpus, cpu_time(cpus), *_own_times(), kernel_threads_s())
+        return cls(cpus, cpu_time(cpus), *_own_times(), 0.0, kernel_threads_s())
 
     def end(self) -> None:
         """The figures are from now on what was done since begin()."""
         children_s, own_s = _own_times()
         self.total = cpu_time(self.cpus).since(self.total)
         self.children_s, self.own_s = children_s - self.children_s, own_s - self.own_s
-        self.kernel_s = kernel_threads_s() - self.kernel_s
+        # Of one that has ended since it is not known; one with the number of another may have worked less.
+        self.kernel_s = sum(max(0.0, s - self.threads.get(pid, 0.0)) for pid, s in kernel_threads_s().items())
 
     def mark(self, repetition: Repetition, known_s: float, wall_s: float, wait_share: float | None = None) -> None:
         """Marks a repetition of `wall_s` seconds as noisy where others used the same processors,
