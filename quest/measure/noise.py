@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from quest.ground.errors import RepetitionError
 from quest.measure.counters import CpuTime, cpu_time, kernel_threads_s
 from quest.measure.records import Repetition
 from quest.measure.usable import NOISY, NOISY_SECONDS, NOISY_SHARE, WAIT_SHARE
@@ -46,7 +47,8 @@ class Noise:
 
     def mark(self, repetition: Repetition, known_s: float, wall_s: float, wait_share: float | None = None) -> None:
         """Marks a repetition of `wall_s` seconds as noisy where others used the same processors,
-        and records their share.
+        and records their share. RepetitionError where one of the processors was switched off meanwhile: its time is
+        gone, and the program was moved to another.
 
         `known_s` is what our programs say they have used. A server that lets the kernel reap its
         children is the only one to know what they used; a helper's time is in our children's.
@@ -55,6 +57,8 @@ class Noise:
         available_s = wall_s * max(1, len(self.cpus))
         if available_s <= 0:
             return
+        if self.total.busy < 0:
+            raise RepetitionError("a processor of this measurement was switched off meanwhile")
         ours_s = self.own_s + max(known_s, self.children_s) + self.kernel_s
         foreign_s = max(0.0, self.total.busy - self.total.softirq - ours_s)
         repetition.scalars["foreign_share"] = min(1.0, foreign_s / available_s)

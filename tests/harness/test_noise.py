@@ -2,6 +2,7 @@
 
 import pytest
 
+from quest.ground.errors import RepetitionError
 from quest.measure import noise
 from quest.measure.counters import CpuTime
 from quest.measure.noise import Noise
@@ -79,6 +80,12 @@ def test_what_is_known_of_our_own_is_not_foreign() -> None:
             "available_s": 20,
         }
     )
+
+
+def test_a_processor_that_is_switched_off_fails_the_repetition() -> None:
+    """Its line is gone from /proc/stat, and the sum since boot is smaller than before."""
+    with pytest.raises(RepetitionError, match="switched off"):
+        marked(busy=-70.0, children=1, own=0, kernel=0, steal=-0.5)
 
 
 def test_from_the_beginning_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
