@@ -2,18 +2,19 @@
 the next begins.
 """
 
+import contextlib
 import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from quest.ground import cpus
 from quest.ground.cpus import Placement
-from quest.ground.errors import RepetitionError, Stopped, Unsupported
+from quest.ground.errors import InputError, RepetitionError, Stopped, Unsupported
 from quest.ground.places import Answer
 from quest.measure import environment, limits, peers, programs, records
 from quest.measure.environment import Environment
@@ -130,13 +131,26 @@ def measure(
         job.old = None
     if job.old is None and started(job.path):
         progress.line(f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}")
-    with Writer(job.path) as writer:
+    with _first_error(), Writer(job.path) as writer:
         context = Context(placement, job.profile.timeout, progress.tick, session.client, session.network.entered)
         judged_by = session.judged_by(name)
         run = _Run(job, writer, machine, context, progress, later_s, judged_by)
         run.all_rounds()
         run.end()
     return run.result
+
+
+@contextlib.contextmanager
+def _first_error() -> Iterator[None]:
+    """What could not be written, as on a full disk, is tried once more where the file is closed, and that error has no
+    name: the first one counts.
+    """
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.__context__, InputError):
+            raise error.__context__ from None
+        raise
 
 
 def _surroundings(job: Job, session: Session) -> tuple[Placement, Environment]:
