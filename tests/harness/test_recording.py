@@ -5,7 +5,10 @@ import itertools
 import json
 import os
 import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from quest.measure.recorder import Target
 from quest.measure.recording import Source
 from quest.measure.scene import Act, Client, Scene, Visit
 from quest.measure.strace import Call, Frame
-from tests.harness.made_up import BENCHMARKS
+from tests.harness.made_up import BENCHMARKS, Tree, await_
 
 ROOT = BENCHMARKS.parent
 LIBC, OURS = "/lib/libc.so.6", "/tree/build/server"
@@ -700,3 +703,31 @@ def test_where_nothing_may_be_traced_the_clients_are_recorded_and_the_rest_is_sa
     assert (made.calls, made.tasks) == ([], [])
     assert [guest.letter for guest in made.clients] == list(made.plain) == ["A", "B", "C", "D"]
     assert "B falls silent." in [moment.head for moment in made.moments]
+
+
+FORKS = """\
+import os, socket, time
+sock = socket.create_server(("127.0.0.1", 0))
+os.fork()
+print(f"forks: listening on http://127.0.0.1:{sock.getsockname()[1]}/", flush=True)
+time.sleep(60)
+"""
+RECORDS = """\
+from pathlib import Path
+from quest.ground.places import Answer
+from quest.measure import recorder, scene
+target = recorder.Target("s", Path("build/bin", "for" + "ks"))
+recorder.record(target, "x", scene.Scene("t", "q", ("s",), (scene.Client("A"),)), Answer(False, "forbidden"))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_recorder_that_is_ended_leaves_no_process_of_the_server(tree: Tree, how: signal.Signals) -> None:
+    tree.program("forks", FORKS)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", RECORDS], cwd=tree.root, env=environment, text=True) as process:
+        await_(lambda: len(tree.processes("bin/forks")) == 2, process)
+        process.send_signal(how)
+        process.wait(20)
+        assert process.returncode == -how
+        await_(lambda: not tree.processes("bin/forks"))
