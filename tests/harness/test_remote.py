@@ -364,6 +364,13 @@ def test_a_load_that_fails_is_a_failure_without_an_address(hosts: Hosts) -> None
                 client.run("hammer", ["sh", "-c", script], timeout)
 
 
+def test_a_far_side_that_cannot_note_the_times_answers_all_the_same(hosts: Hosts) -> None:
+    """As on a full disk."""
+    hosts.make(starts="os.mkdir('used')")
+    with connected(hosts) as client:
+        assert client.no_hammer == ""
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_early_end_leaves_nothing_on_either_side(hosts: Hosts, how: signal.Signals) -> None:
     hosts.make(extra=ASLEEP)
