@@ -652,6 +652,27 @@ def test_a_clock_that_is_set_meanwhile_ends_no_scene(monkeypatch: pytest.MonkeyP
     assert [act.what for act in visits[0].acts] == ["connect", "connected", "send", "receive", "close"]
 
 
+def test_who_finds_the_queue_full_holds_up_no_other() -> None:
+    """The server waits for A, who pauses; B is in its queue, which has room for one, and C is sent away until then."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening:
+
+        def serve() -> None:
+            for _ in range(3):
+                with listening.accept()[0] as connection:
+                    text = b""
+                    while not text.endswith(b"\r\n\r\n"):
+                        text += connection.recv(1000)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        clients = Scene("t", "q", ("s",), (Client("A", pause_ms=200), Client("B", at_ms=50), Client("C", at_ms=100)))
+        visits = scene.play(clients.each(), listening.getsockname()[1], 5.0)
+        server.join()
+    a, _, c = visits
+    assert a.sent < c.connected, "or the server, A and C would all have waited for each other"
+
+
 def target(name: str) -> Target:
     program = ROOT / "build/bin" / name
     if not program.exists():
