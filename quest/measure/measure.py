@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,18 @@ def skip_text(experiment: str, variant: str, reason: str, remedy: str) -> str:
     return f"{experiment} {variant}: {reason}" + (f" ({remedy})" if remedy else "")
 
 
+def _user_mounts(experiment: Experiment) -> bool:
+    """Whether fusermount3 has to mount a disk. In a user's namespace it is not root, and cannot."""
+    return experiment.disk is not None and os.geteuid() != 0
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """For a user those with a disk come first, for the namespace that another enters is never left; else as they
+    are.
+    """
+    return sorted(jobs, key=lambda job: not _user_mounts(job.experiment))
+
+
 # ---- measuring -----------------------------------------------------------------------------------
 
 
@@ -156,9 +168,8 @@ def _first_error() -> Iterator[None]:
 def _surroundings(job: Job, session: Session) -> tuple[Placement, Environment]:
     """Where the programs run, and what the results say of the machine."""
     experiment, client = job.experiment, session.client
-    # In a user's namespace fusermount3 is not root; and from any the other host cannot be reached.
-    user_mounts = experiment.disk and os.geteuid() != 0
-    if experiment.kind != "micro" and not user_mounts and not client:
+    # From any namespace the other host cannot be reached.
+    if experiment.kind != "micro" and not _user_mounts(experiment) and not client:
         session.network.enter()
     allowed = cpus.allowed()
     placement = cpus.place(experiment.pin, cpus.cores(allowed), allowed)

@@ -12,7 +12,7 @@ import pytest
 from quest.ground.errors import RepetitionError, Stopped, Unsupported
 from quest.measure import measure as measuring
 from quest.measure.limits import Cap
-from quest.measure.measure import prepare
+from quest.measure.measure import Job, in_order, prepare
 from quest.measure.progress import Progress
 from quest.measure.records import Repetition, ResultSet, read_results
 from quest.measure.session import Context, Session
@@ -150,6 +150,17 @@ def test_a_signal_ends_it_though_cleaning_up_fails_afterwards(
     with pytest.raises(Stopped):
         measured(stopped)
     assert b'"failure"' not in Path("build/results/sample.jsonl").read_bytes(), "what was stopped has not failed"
+
+
+def test_a_users_disks_are_mounted_before_a_namespace_is_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = {"pools": ["files=1x1000"]}
+    experiments = [parsed(id="one"), parsed(id="two", disk=disk), parsed(id="three"), parsed(id="four", disk=disk)]
+    jobs = [Job(one, one.profiles["quick"], Path(), {}, {}, "") for one in experiments]
+    for user, order in (
+        (0, ["one", "two", "three", "four"]), (1000, ["two", "four", "one", "three"])
+    ):  # fmt: skip
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        assert [job.experiment.id for job in in_order(jobs)] == order
 
 
 def test_what_a_cap_reduced_is_marked(measured: Callable[..., ResultSet], monkeypatch: pytest.MonkeyPatch) -> None:
