@@ -8,6 +8,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ def enable(root: Path, controllers: Iterable[str]) -> None:
 
 MOUNTS = Path("/proc/mounts")
 PREFIX = "quest-"
+OURS = re.compile(rf"{PREFIX}(?P<harness>\d+)-\d+")
 PROCESSES = "cgroup.procs"
 REMOVE_SECONDS = 5.0
 REMEDY = "run it as root, on a machine or in a container that may make control groups"
@@ -131,8 +133,10 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
         yield []
         return
     version, folders = choose_version(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
-    name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     roots = list(dict.fromkeys(folders.values()))
+    names = (f"{PREFIX}{os.getpid()}-{number}" for number in _numbers)
+    # What is there already is of a harness that was killed, and had the process id that we have now.
+    name = next(name for name in names if not any((root / name).exists() for root in roots))
     attempt = "no control group"
     try:
         try:
@@ -147,9 +151,9 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
             raise Unsupported(f"{attempt}: {error.strerror}", REMEDY) from error
         yield [root / name / PROCESSES for root in roots]
     finally:
-        for root in roots:
-            if not _remove(root / name):
-                raise RepetitionError(f"the control group {name} cannot be removed")
+        left = [root for root in roots if not _remove(root / name)]
+        if left:
+            raise RepetitionError(f"the control group {name} cannot be removed")
 
 
 def _remove(folder: Path) -> bool:
@@ -183,18 +187,21 @@ def why_unusable(controller: str) -> str:
 
 
 def remove_leftovers(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
-    """Ends the processes and removes the groups that a killed harness has left; their names."""
+    """Ends the processes and removes the groups that a killed harness has left; their names. A group with a process
+    that is not in our /proc (its number is 0) is of another container, where its harness may be alive.
+    """
     text = text_of(MOUNTS) if mounts is None else mounts
     roots = {root for version in VERSIONS for root in version.folders(text).values()}
-    left = [
-        folder
+    left = {
+        folder: list(map(int, text_of(folder / PROCESSES).split()))
         for root in roots
         for folder in root.glob(f"{PREFIX}*-*")
-        if not (proc / folder.name.removeprefix(PREFIX).partition("-")[0]).exists()
-    ]
-    for folder in left:
-        for pid in text_of(folder / PROCESSES).split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+        if (name := OURS.fullmatch(folder.name)) and not (proc / name["harness"]).exists()
+    }
+    left = {folder: pids for folder, pids in left.items() if 0 not in pids}
+    for folder, pids in left.items():
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # as a user one of root's
+                os.kill(pid, signal.SIGKILL)
         _remove(folder)
     return sorted({folder.name for folder in left})

@@ -65,17 +65,18 @@ def cpu_time(cpus: Iterable[int]) -> CpuTime:
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a bit of the field `flags` of proc_pid_stat(5)
 
 
-def kernel_threads_s(proc: Path = PROC) -> float:
-    """Seconds that the kernel's own threads have worked since boot: loop devices, write-back.
+def kernel_threads_s(proc: Path = PROC) -> dict[int, float]:
+    """Seconds that each of the kernel's own threads has worked since it began: loop devices, write-back.
 
-    They work for the programs that asked, and mostly those are ours. 0 where they cannot be seen.
+    They work for the programs that asked, and mostly those are ours. {} where they cannot be seen. One that ends
+    takes its seconds with it, so that no sum of them may be set against a later one.
     """
-    ticks = 0
+    found: dict[int, float] = {}
     for process in numbered(proc):
         fields = text_of(process / "stat").rpartition(")")[2].split()
         if fields and int(fields[6]) & KERNEL_THREAD:
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICKS
+            found[int(process.name)] = (int(fields[11]) + int(fields[12])) / TICKS
+    return found
 
 
 # Lines of /proc/stat whose first number counts something since boot -> our names.

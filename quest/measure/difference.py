@@ -83,6 +83,6 @@ def again(ours: list[Key], yours: list[Key], same: int) -> str:
 def mark(yours: Recording, difference: Difference) -> None:
     """Makes a moment of it, the first in rank."""
     n = difference.yours if difference.yours is not None else len(yours.calls) - 1
-    call = yours.calls[n]
-    moment = Moment(call.t, 1, call.task, n, "Here yours begins to differ.", difference.text, "clients")
+    t, task, call = (yours.calls[n].t, yours.calls[n].task, n) if n >= 0 else (0, None, None)  # without any call
+    moment = Moment(t, 1, task, call, "Here yours begins to differ.", difference.text, "clients")
     yours.moments = sorted([*yours.moments, moment], key=lambda each: each.t)

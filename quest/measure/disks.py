@@ -104,7 +104,11 @@ def _image(files: Path) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     image = Path(folder, "image")
     size_kib = f"{size // 1024}k"
-    _tool("mke2fs", *MAKE, "-N", str(inodes), "-d", str(files), str(image), size_kib)
+    try:
+        _tool("mke2fs", *MAKE, "-N", str(inodes), "-d", str(files), str(image), size_kib)
+    except RepetitionError:
+        shutil.rmtree(folder, ignore_errors=True)  # with half an image in it the disk may be full
+        raise
     return image
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from quest.ground import places
+from quest.ground.entry import errors_named
 from quest.spec.model import Docroot
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
@@ -52,16 +54,21 @@ def prepare(docroot: Docroot) -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place when complete: a run that was killed leaves no half docroot that looks
-    # whole.
-    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix="new-"))
+    # whole, and what it leaves has its process id, for sweep_scratch().
+    unfinished = Path(tempfile.mkdtemp(dir=places.scratch_parent(), prefix=f"{os.getpid()}-docroot-"))
     try:
-        for pattern, size in docroot.files.items():
-            for name in expand_name(pattern):
-                path = unfinished / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_file(path, name, size)
+        with errors_named(folder):
+            for pattern, size in docroot.files.items():
+                for name in expand_name(pattern):
+                    path = unfinished / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write_file(path, name, size)
         unfinished.chmod(0o755)
-        unfinished.rename(folder)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another process that makes the same one was quicker
+                raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder

@@ -32,6 +32,7 @@ SYSCTLS = (
     "vm/max_map_count", "vm/overcommit_memory", "vm/swappiness", "vm/vfs_cache_pressure",
 )  # fmt: skip
 VULNERABILITIES = Path("/sys/devices/system/cpu/vulnerabilities")
+LIB = Path("/lib")
 LIMITS = {
     "nofile": resource.RLIMIT_NOFILE,
     "nproc": resource.RLIMIT_NPROC,
@@ -230,10 +231,11 @@ def _libc_versions() -> dict[str, str]:
     versions = {}
     if "CS_GNU_LIBC_VERSION" in os.confstr_names:
         versions["glibc"] = (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
-    for loader in sorted(Path("/lib").glob("ld-musl-*.so.1"))[:1]:
-        done = subprocess.run([loader], capture_output=True, check=False, timeout=10)
-        match = re.search(rb"Version (\S+)", done.stderr)
-        versions["musl"] = match.group(1).decode() if match else "unknown"
+    for loader in sorted(LIB.glob("ld-musl-*.so.1")):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):  # one of another kind of machine
+            done = subprocess.run([loader], capture_output=True, check=False, timeout=10)
+            match = re.search(rb"Version (\S+)", done.stderr)
+            versions.setdefault("musl", match.group(1).decode("utf-8", "replace") if match else "unknown")
     if diet := first_line(["diet", "-v"]):
         versions["diet"] = diet.removeprefix("dietlibc-")
     return versions

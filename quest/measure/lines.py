@@ -61,7 +61,10 @@ def look_up(addresses: Mapping[str, Iterable[int]], root: Path) -> dict[tuple[st
         words = ["addr2line", "-a", "-f", "-i", "-e", path]
         asked = "".join(f"{address:#x}\n" for address in sorted(set(wanted)))
         try:
-            done = subprocess.run(words, input=asked, capture_output=True, text=True, check=True, timeout=60)
+            done = subprocess.run(
+                words, input=asked, capture_output=True, text=True, check=True, timeout=60,
+                encoding="utf-8", errors="surrogateescape",
+            )  # fmt: skip
         except (OSError, subprocess.SubprocessError) as error:
             raise RepetitionError(f"addr2line: {error}") from None
         found.update({(path, address): places for address, places in parse(done.stdout, str(root)).items()})

@@ -114,7 +114,7 @@ def _measure(run: LoadRun) -> tuple[Usage, float]:
             _stage(run, run.experiment.stage, stack)
         run.kernel_before = counters.kernel_memory()
         # One, or as many as the connections need that one process may not have.
-        holds = int(expand(run.variant.holds or "1", run.values))
+        holds = max(1, _number(run, run.variant.holds or "1", '"holds"'))
         for _ in range(math.ceil(holds / limits.smallest(["descriptors"]).most)):
             run.servers.append(stack.enter_context(_server(run)))
         _publish(run)
@@ -147,21 +147,22 @@ def _record_memory(run: LoadRun, prefix: str) -> None:
         scalars[f"{prefix}kernel_{name}"] = value - run.kernel_before[name]
 
 
+def _number(run: LoadRun, text: str, where: str) -> int:
+    """A whole one, with its placeholders filled; 0 for "". InputError if it is none."""
+    filled = expand(text, run.values)
+    try:
+        return int(float(filled or 0))
+    except ValueError:
+        raise InputError(f'{where}: "{filled}" ({text}) is no number') from None
+
+
 def _stage(run: LoadRun, wanted: Stage, stack: contextlib.ExitStack) -> None:
     """The files move to a disk of their own, and the servers to come into a control group."""
-
-    def amount(text: str) -> int:
-        """0 is no limit."""
-        filled = expand(text, run.values)
-        try:
-            return int(float(filled or 0))
-        except ValueError:
-            raise InputError(f'[stage]: "{filled}" ({text}) is no number') from None
-
     options = expand(wanted.mount, run.values)
     disk = stack.enter_context(disks.staged_disk(Path(str(run.values["docroot"])), options))
     run.staged, run.values["docroot"] = disk, str(disk.root)
-    memory, run.read_iops = amount(wanted.memory_mib) << 20, amount(wanted.read_iops)
+    memory = _number(run, wanted.memory_mib, "[stage]") << 20  # 0 is no limit
+    run.read_iops = _number(run, wanted.read_iops, "[stage]")
     group = cgroups.group(cgroups.Limits(memory, run.read_iops, device=disk.device))
     run.groups = stack.enter_context(group)
 
@@ -328,7 +329,7 @@ def _start_tool(run: LoadRun, args: tuple[str, ...], may_fail: bool) -> tuple[li
     if client := run.context.client:
         program = ["./hammer", "--allow-host", client.address] if name == "hammer" else [name]
         words = [*program, *expand_all(args, {**run.values, "urls": "urls"})]
-        return words, client.run(name, words, context.timeout, context.tick)
+        return words, client.run(name, words, context.timeout, context.tick, may_fail)
     words = [programs.tool_path(name), *expand_all(args, run.values)]
     process, output = processes.run(name, words, context.placement.load, context.timeout, context.tick, may_fail)
     assert process.usage is not None

@@ -36,7 +36,10 @@ def parse(tool: str, output: str, words: list[str], usage: Usage, available_s: f
     """
     parser: Callable[[str, list[str]], Outcome]
     parser = {"hammer": _parse_hammer, "wrk": _parse_wrk, "h2load": _parse_h2load}[tool]
-    outcome = parser(output, words)
+    try:
+        outcome = parser(output, words)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise RepetitionError(f"{tool}: not the output that was expected: {error}") from error
     share = usage.cpu_s / available_s if available_s > 0 else 0.0
     outcome.scalars.setdefault("cpu_share", share)
     outcome.scalars.setdefault("client_bound", float(share > CLIENT_BOUND))
@@ -50,7 +53,7 @@ def parse_last_line(output: str) -> dict[str, float]:
     """
     try:
         return flatten(json.loads(output.strip().rpartition("\n")[2]))
-    except (AttributeError, ValueError):
+    except (ArithmeticError, AttributeError, RecursionError, ValueError):
         return {}
 
 
@@ -70,21 +73,18 @@ def flatten(data: Mapping[str, object], prefix: str = "") -> dict[str, float]:
 
 
 def _parse_hammer(output: str, _words: list[str]) -> Outcome:
-    try:
-        data = json.loads(output)
-        scalars = flatten(data)
-        warm_up = (data.get("warm_up") or {}).get("requests", 0)
-        requests = float(data["requests"]) + float(warm_up)
-        scalars["failed"] = float(data.get("failed", sum(data["errors"].values())))
-        late = ("timeout", "connect_timeout")
-        scalars["given_up"] = float(sum(data["errors"].get(kind, 0) for kind in late))
-        histograms = {
-            key: coarsen(data[key]["histogram"])
-            for key in ("total", "total_from_intended")
-            if data.get(key) and data[key].get("histogram")
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RepetitionError(f"hammer: not the JSON that was expected: {error}") from error
+    data = json.loads(output)
+    scalars = flatten(data)
+    warm_up = (data.get("warm_up") or {}).get("requests", 0)
+    requests = float(data["requests"]) + float(warm_up)
+    scalars["failed"] = float(data.get("failed", sum(data["errors"].values())))
+    late = ("timeout", "connect_timeout")
+    scalars["given_up"] = float(sum(data["errors"].get(kind, 0) for kind in late))
+    histograms = {
+        key: coarsen(data[key]["histogram"])
+        for key in ("total", "total_from_intended")
+        if data.get(key) and data[key].get("histogram")
+    }
     return Outcome(scalars, requests, histograms)
 
 

@@ -2,17 +2,19 @@
 the next begins.
 """
 
+import contextlib
+import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from quest.ground import cpus
 from quest.ground.cpus import Placement
-from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.errors import InputError, RepetitionError, Stopped, Unsupported
 from quest.ground.places import Answer
 from quest.measure import environment, limits, peers, programs, records
 from quest.measure.environment import Environment
@@ -93,6 +95,18 @@ def skip_text(experiment: str, variant: str, reason: str, remedy: str) -> str:
     return f"{experiment} {variant}: {reason}" + (f" ({remedy})" if remedy else "")
 
 
+def _user_mounts(experiment: Experiment) -> bool:
+    """Whether fusermount3 has to mount a disk. In a user's namespace it is not root, and cannot."""
+    return experiment.disk is not None and os.geteuid() != 0
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """For a user those with a disk come first, for the namespace that another enters is never left; else as they
+    are.
+    """
+    return sorted(jobs, key=lambda job: not _user_mounts(job.experiment))
+
+
 # ---- measuring -----------------------------------------------------------------------------------
 
 
@@ -129,7 +143,7 @@ def measure(
         job.old = None
     if job.old is None and started(job.path):
         progress.line(f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}")
-    with Writer(job.path) as writer:
+    with _first_error(), Writer(job.path) as writer:
         context = Context(placement, job.profile.timeout, progress.tick, session.client, session.network.entered)
         judged_by = session.judged_by(name)
         run = _Run(job, writer, machine, context, progress, later_s, judged_by)
@@ -138,12 +152,24 @@ def measure(
     return run.result
 
 
+@contextlib.contextmanager
+def _first_error() -> Iterator[None]:
+    """What could not be written, as on a full disk, is tried once more where the file is closed, and that error has no
+    name: the first one counts.
+    """
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.__context__, InputError):
+            raise error.__context__ from None
+        raise
+
+
 def _surroundings(job: Job, session: Session) -> tuple[Placement, Environment]:
     """Where the programs run, and what the results say of the machine."""
     experiment, client = job.experiment, session.client
-    # In a user's namespace fusermount3 is not root; and from any the other host cannot be reached.
-    user_mounts = experiment.disk and os.geteuid() != 0
-    if experiment.kind != "micro" and not user_mounts and not client:
+    # From any namespace the other host cannot be reached.
+    if experiment.kind != "micro" and not _user_mounts(experiment) and not client:
         session.network.enter()
     allowed = cpus.allowed()
     placement = cpus.place(experiment.pin, cpus.cores(allowed), allowed)
@@ -178,6 +204,17 @@ def _header(job: Job, machine: Environment, judged_by: Mapping[str, Any]) -> Rec
         "environment": machine,
         **judged_by,
     }
+
+
+def _raise_a_signal_before(error: BaseException) -> None:
+    """Where a signal has ended a repetition, and then cleaning up has failed too, the signal counts: the measurement
+    is over. `error` is then only what came last.
+    """
+    before = error.__context__
+    while before is not None:
+        if isinstance(before, Stopped | KeyboardInterrupt):
+            raise before
+        before = before.__context__
 
 
 class _Run:
@@ -276,22 +313,28 @@ class _Run:
         started = time.monotonic()
         try:
             repetition = self.run_once(experiment, experiment.variant(name), step.params, self.context)
+            wall_s = time.monotonic() - started
+            record = self._record(identity, repetition, wall_s)
         except RepetitionError as error:
+            _raise_a_signal_before(error)
             self._append({"type": "failure", **identity, "error": str(error)})
             self.failures_in_a_row[name] = self.failures_in_a_row.get(name, 0) + 1
             if self.failures_in_a_row[name] >= GIVE_UP_AFTER:
                 self.given_up.add(name)
             return
         except Unsupported as error:
+            _raise_a_signal_before(error)
             self._skip(name, error.reason, error.remedy)
             self.given_up.add(name)
             return
         self.failures_in_a_row[name] = 0
-        wall_s = time.monotonic() - started
-        self._append(self._record(identity, repetition, wall_s))
+        self._append(record)
         self.estimate.learn(step, wall_s)
 
     def _record(self, identity: Record, repetition: Repetition, wall_s: float) -> Record:
+        """RepetitionError for a number that JSON does not have."""
+        for key in (key for key, value in repetition.scalars.items() if not math.isfinite(value)):
+            raise RepetitionError(f'"{key}" is {repetition.scalars[key]}, which is no number')
         # A worker for each processor is what was asked for, however few there are.
         as_asked = [key for key, what in self.job.experiment.caps.items() if "processors" in what]
         params = identity["params"]

@@ -341,7 +341,7 @@ def first_accept(view: View) -> Iterator[Moment]:
 def first_collected(view: View) -> Iterator[Moment]:
     """A zombie goes."""
     for n, call in view.calls:
-        if call.name == "waitpid" and call.result:
+        if call.name == "waitpid" and call.result is not None and call.result > 0:  # -1: there is no child
             head = f"{view.name(call.task, True)} collects {view.name(call.result)}."
             yield Moment(call.t, 9, call.task, n, head, "Until now it was a zombie.", "asleep")
             return

@@ -89,10 +89,16 @@ def root() -> Answer:
     return answer("needs root" if os.geteuid() else "", "run it as root")
 
 
+MOUNT_ESCAPE = re.compile(r"\\([0-7]{3})")  # of a blank and its like in a path, as proc_pid_mountinfo(5) says
+
+
 def is_mounted(folder: Path) -> bool:
-    """The kernel's list is asked: looking at a mount whose program has died is an error."""
-    lines = text_of("/proc/self/mountinfo").splitlines()
-    return any(line.split()[4] == str(folder) for line in lines)
+    """The kernel's list is asked: looking at a mount whose program has died is an error. The list has paths without
+    links, so those above the folder are followed.
+    """
+    wanted = os.path.join(os.path.realpath(folder.parent), folder.name)
+    paths = (line.split()[4] for line in text_of("/proc/self/mountinfo").splitlines())
+    return any(MOUNT_ESCAPE.sub(lambda code: chr(int(code[1], 8)), path) == wanted for path in paths)
 
 
 def own_mounts() -> Answer:

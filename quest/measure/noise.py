@@ -8,9 +8,10 @@ repetition; of the rounds of a step together it does (usable.py).
 
 import os
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
+from quest.ground.errors import RepetitionError
 from quest.measure.counters import CpuTime, cpu_time, kernel_threads_s
 from quest.measure.records import Repetition
 from quest.measure.usable import NOISY, NOISY_SECONDS, NOISY_SHARE, WAIT_SHARE
@@ -29,22 +30,25 @@ class Noise:
     children_s: float  # of our children that have ended
     own_s: float  # of this process
     kernel_s: float  # of the kernel's threads
+    threads: Mapping[int, float] = field(default_factory=dict, compare=False)  # each of them, at the beginning
 
     @classmethod
     def begin(cls, cpus: Collection[int]) -> "Noise":
         """On these processors; on all if none is named."""
-        return cls(cpus, cpu_time(cpus), *_own_times(), kernel_threads_s())
+        return cls(cpus, cpu_time(cpus), *_own_times(), 0.0, kernel_threads_s())
 
     def end(self) -> None:
         """The figures are from now on what was done since begin()."""
         children_s, own_s = _own_times()
         self.total = cpu_time(self.cpus).since(self.total)
         self.children_s, self.own_s = children_s - self.children_s, own_s - self.own_s
-        self.kernel_s = kernel_threads_s() - self.kernel_s
+        # Of one that has ended since it is not known; one with the number of another may have worked less.
+        self.kernel_s = sum(max(0.0, s - self.threads.get(pid, 0.0)) for pid, s in kernel_threads_s().items())
 
     def mark(self, repetition: Repetition, known_s: float, wall_s: float, wait_share: float | None = None) -> None:
         """Marks a repetition of `wall_s` seconds as noisy where others used the same processors,
-        and records their share.
+        and records their share. RepetitionError where one of the processors was switched off meanwhile: its time is
+        gone, and the program was moved to another.
 
         `known_s` is what our programs say they have used. A server that lets the kernel reap its
         children is the only one to know what they used; a helper's time is in our children's.
@@ -53,6 +57,8 @@ class Noise:
         available_s = wall_s * max(1, len(self.cpus))
         if available_s <= 0:
             return
+        if self.total.busy < 0:
+            raise RepetitionError("a processor of this measurement was switched off meanwhile")
         ours_s = self.own_s + max(known_s, self.children_s) + self.kernel_s
         foreign_s = max(0.0, self.total.busy - self.total.softirq - ours_s)
         repetition.scalars["foreign_share"] = min(1.0, foreign_s / available_s)

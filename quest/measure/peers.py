@@ -132,6 +132,7 @@ ADDRESS = "127.0.0.1"
 DESCRIPTORS = 20000
 START_PATIENCE = 15.0
 REPLY_PATIENCE = 5.0
+TOO_MUCH = 1 << 16  # so many bytes more than the file has, and the rest of a reply is not waited for
 
 
 @dataclass(frozen=True)
@@ -215,17 +216,21 @@ def _await_reply(process: Process, address: str, port: int, probe: Probe) -> Non
 def _ask(address: str, port: int, probe: Probe) -> str:
     """What is wrong with the reply; OSError while there is none, as from a helper not ready."""
     connection = http.client.HTTPConnection(address, port, timeout=REPLY_PATIENCE)
+    most = (probe.size or 0) + TOO_MUCH
     try:
         target = urllib.parse.quote(f"/{probe.path}")
         method = "GET" if probe.size is not None else "HEAD"
         connection.request(method, target, headers={"Connection": "close"})
         reply = connection.getresponse()
-        body = reply.read()
+        body = reply.read(most)
+        if reply.length and len(body) < most:
+            raise http.client.IncompleteRead(body, reply.length)
     finally:
         connection.close()
     if reply.status >= http.client.INTERNAL_SERVER_ERROR:
         raise ConnectionError(reply.status)
     if not probe.path or (reply.status == http.client.OK and len(body) == (probe.size or 0)):
         return ""
-    wanted = "" if probe.size is None else f" and {len(body)} bytes, not {probe.size}"
+    or_more = " or more" if len(body) == most else ""
+    wanted = "" if probe.size is None else f" and {len(body)}{or_more} bytes, not {probe.size}"
     return f"{method} {target} gave status {reply.status}{wanted}"

@@ -57,7 +57,7 @@ def _loaded_sections(data: bytes) -> bytes:
             if flags & 2 and name != b".note.gnu.build-id":
                 content = b"%d" % length if kind == 8 else data[offset : offset + length]
                 sections += name + b"\0" + content
-    except (struct.error, ValueError, IndexError):
+    except (struct.error, ValueError, IndexError, OverflowError):
         return b""
     return sections
 

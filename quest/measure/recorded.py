@@ -14,7 +14,7 @@ from quest.measure.form import Recording, Site, read
 def _lines(path: Path) -> tuple[str, ...]:
     """Of a source file; none if it is not there."""
     try:
-        return tuple(path.read_text(encoding="utf-8").splitlines())
+        return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())
     except OSError:
         return ()
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from quest.ground import guard
 from quest.ground.errors import RepetitionError
 from quest.ground.places import Answer, link_of, numbered, text_of
 from quest.ground.processes import Process, listening_port, running
@@ -78,6 +79,7 @@ def record(target: Target, scene_name: str, scene: Scene, tracing: Answer = ALLO
         kept.append(traced(target, scene_name, scene))
         return kept[-1][0]
 
+    guard.start()  # should we be killed: what strace has followed it would let go on
     with going_first():
         plain = least_disturbed(lambda: plain_run(target, scene), scene, PLAIN_RUNS)
         if tracing.ok:

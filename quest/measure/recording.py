@@ -136,21 +136,17 @@ def names_it(names: Iterable[str], line: str) -> bool:
 class _Teller:
     """Goes through the calls of all tasks in the order in which they began, and says of each what it is about."""
 
-    def __init__(self, tasks: Mapping[int, Task], visits: Mapping[int, Visit], listening: set[int]) -> None:
+    def __init__(
+        self, tasks: Mapping[int, Task], visits: Mapping[int, Visit], listening: set[int], owners: Mapping[int, int]
+    ) -> None:
         self.tasks, self.visits, self.listening = tasks, visits, listening
-        self.parents = {task.name: pid for pid, task in tasks.items() if task.name}
-        self.numbers = {pid: number for number, pid in enumerate(self.parents.values())}
+        self.numbers = {pid: number for number, pid in enumerate(pid for pid, task in tasks.items() if task.name)}
+        self.owners = owners  # task -> that whose descriptors it has
         self.files: dict[tuple[int, int], str] = {}  # (task that owns the table, fd) -> client
         self.serving: dict[int, str] = {}  # task -> client
         self.watched: dict[str, str] = {}  # what epoll gives back -> who it is
         self.handed: dict[str, list[str]] = {}  # where threads wait -> the clients for which one was woken
         self.waited: dict[int, str] = {}  # task -> where it has waited
-
-    def owner(self, pid: int) -> int:
-        """Threads share the descriptors of the process."""
-        while self.tasks[pid].name.startswith("thread"):
-            pid = self.parents[self.tasks[pid].parent]
-        return pid
 
     def tell(self, call: Call, line: str) -> tuple[str, int | None, int | None, str, str]:
         """Name, descriptor, result, client and note."""
@@ -187,7 +183,7 @@ class _Teller:
                 self.serving[call.pid] = self.tasks[call.pid].client
             return peer(call.result, self.visits) if name == "accept" else ""
         direct = "" if call.name in POLLS else peer(call.args, self.visits)
-        by_file = self.files.get((self.owner(call.pid), fd), "") if fd is not None and not direct else ""
+        by_file = self.files.get((self.owners[call.pid], fd), "") if fd is not None and not direct else ""
         if name == "futex" and "FUTEX_WAIT" in call.args:
             return ""
         woken_for = self.handed.get(self.waited.pop(call.pid, ""))
@@ -196,7 +192,7 @@ class _Teller:
         return direct or by_file or self.serving.get(call.pid, self.tasks[call.pid].client)
 
     def _remember(self, call: Call, name: str, fd: int | None, letter: str) -> None:
-        owner, value = self.owner(call.pid), call.value()
+        owner, value = self.owners[call.pid], call.value()
         self.serving.setdefault(call.pid, self.tasks[call.pid].client)
         if letter:
             self.serving[call.pid] = letter
@@ -264,7 +260,7 @@ def _sigtimedwait(teller: _Teller, call: Call) -> str:
     if number := re.fullmatch(r"SIGRT_(\d+)", name):
         name = f"SIGRTMIN+{int(number[1]) - LIBC_SIGNALS}"
     place = int(fd[1]) if fd else -1
-    whose = teller.files.get((teller.owner(call.pid), place)) or ("listen" if place in teller.listening else "other")
+    whose = teller.files.get((teller.owners[call.pid], place)) or ("listen" if place in teller.listening else "other")
     return f"{name} {whose}" if name.startswith("SIGRT") else name
 
 
@@ -332,8 +328,9 @@ def record_calls(
     zero = visits[0].connecting
     by_port = {visit.port: visit for visit in visits}
     tasks = collect_tasks(events)
+    owners = _owners(tasks)
     _name_anew(tasks, zero)
-    teller = _Teller(tasks, by_port, {fd for _, fd, what in opened if what == "listens"})
+    teller = _Teller(tasks, by_port, {fd for _, fd, what in opened if what == "listens"}, owners)
     sites: dict[Place, int] = {}
     kinds: dict[Stack, int] = {}
     known = [pid for pid, task in tasks.items() if task.name]
@@ -415,6 +412,18 @@ def _between(task: Task, until: float) -> Iterator[tuple[float, float]]:
 def _owns(task: Task) -> bool:
     """A thread has the descriptors of its process."""
     return not task.name.startswith("thread")
+
+
+def _owners(tasks: Mapping[int, Task]) -> dict[int, int]:
+    """Task -> the process whose descriptors it has. Asked while all have their names: a thread may live longer than
+    the one that has made it.
+    """
+    pids = {task.name: pid for pid, task in tasks.items()}
+    owners: dict[int, int] = {}
+    for pid, task in tasks.items():  # a maker comes before what it has made
+        maker = pids.get(task.parent, pid)
+        owners[pid] = pid if _owns(task) else owners.get(maker, maker)
+    return owners
 
 
 def _name_anew(tasks: Mapping[int, Task], zero: float) -> None:

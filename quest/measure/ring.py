@@ -72,11 +72,27 @@ def parse(text: str, pids: Iterable[int] = ()) -> list[Event]:
     return [event for event in found if event.ring in rings]
 
 
+def _remove_leftovers(proc: Path = Path("/proc")) -> None:
+    """What a recorder that was killed has left writes events down for ever, and slows each ring."""
+    for folder in TRACEFS.glob("instances/quest-*"):
+        owner = folder.name.removeprefix("quest-")
+        if owner.isdecimal() and (int(owner) == os.getpid() or not (proc / owner).exists()):
+            with contextlib.suppress(OSError):
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        (folder / "events/enable").write_text("0", encoding="ascii")
+    folder.rmdir()
+
+
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
     """The events while the block runs: in the list is one text afterwards. usable() comes first."""
     folder = TRACEFS / "instances" / f"quest-{os.getpid()}"
     text: list[str] = []
+    _remove_leftovers()
     folder.mkdir()
     try:
         (folder / "trace_clock").write_text("mono", encoding="ascii")
@@ -86,9 +102,7 @@ def watched() -> Iterator[list[str]]:
         yield text
         text.append(text_of(folder / "trace"))
     finally:
-        with contextlib.suppress(OSError):
-            (folder / "events/enable").write_text("0", encoding="ascii")
-        folder.rmdir()
+        _remove(folder)
 
 
 def told(events: Sequence[Event], letters: Sequence[str]) -> list[Told]:

@@ -3,7 +3,10 @@
 One thread plays them all, so that what one does comes in the order in which it stands there.
 """
 
+import contextlib
 import heapq
+import os
+import select
 import selectors
 import socket
 import struct
@@ -19,7 +22,8 @@ from quest.spec.model import Docroot
 
 FOLDER = Path("benchmarks/scenes")
 CHUNK = 65536
-READ = -1.0
+READ, WRITE = -1.0, -2.0
+EVENTS = {READ: selectors.EVENT_READ, WRITE: selectors.EVENT_WRITE}
 ONE_READ_S = 0.002  # what a client receives within that time is one act
 
 Milliseconds = Annotated[float, Rule(least=0)]
@@ -73,6 +77,8 @@ class Scene:
         letters = "".join(client.name for client in self.clients)
         if len(set(letters)) != len(letters):
             return "two clients have the same letter"
+        if any(client.resets and not (client.pause_ms or client.read_after_ms) for client in self.clients):
+            return 'a client that resets has sent nothing without "pause_ms" or "read_after_ms"'
         if unknown := sorted(set(self.args) - set(self.servers)):
             return f'"args" names {unknown[0]}, which is not among "servers"'
         return ""
@@ -144,9 +150,11 @@ class _Player:
         self.socket = socket.socket()
 
     def steps(self) -> Iterator[float]:
-        """All that it does. What is given is how many seconds it rests; READ: until there is something to read."""
+        """All that it does. What is given is how many seconds it rests; READ: until there is something to read; WRITE:
+        until it is connected.
+        """
         client, text = self.client, request(self.client)
-        self.connect()
+        yield from self.connect()
         half = len(text) // 2 if client.pause_ms else 0
         if half:
             self.send(text[:half])
@@ -164,13 +172,23 @@ class _Player:
     def act(self, what: str, size: int = 0) -> None:
         self.acts.append(Act(time.time(), what, size))
 
-    def connect(self) -> None:
+    def connect(self) -> Iterator[float]:
+        """Where the queue of the listening socket is full that takes a second and more, in which others have to go on:
+        maybe the server waits for one of them.
+        """
         if self.client.receive_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.client.receive_bytes)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
         self.act("connect")
-        self.socket.connect(("127.0.0.1", self.port))
+        with contextlib.suppress(BlockingIOError):
+            self.socket.connect(("127.0.0.1", self.port))
+        if not select.select([], [self.socket], [], 0)[1]:  # else at once, as ever
+            yield WRITE
+        if number := self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise OSError(number, os.strerror(number))
         self.act("connected")
+        self.socket.setblocking(True)
         self.own_port = self.socket.getsockname()[1]
 
     def send(self, text: bytes) -> None:
@@ -215,7 +233,7 @@ def play(clients: Mapping[str, Client], port: int, timeout_s: float, lead_s: flo
     """
     players = [_Player(client, port) for client in clients.values()]
     try:
-        _play(players, time.time() + lead_s, timeout_s)
+        _play(players, time.monotonic() + lead_s, timeout_s)
         return [player.visit() for player in players]
     finally:
         for player in players:
@@ -223,11 +241,13 @@ def play(clients: Mapping[str, Client], port: int, timeout_s: float, lead_s: flo
 
 
 def _play(players: Sequence[_Player], zero: float, timeout_s: float) -> None:
-    """Each goes on when its time has come, or when there is something to read."""
+    """Each goes on when its time has come, or when there is something to read. `zero`: of time.monotonic(), which no
+    change of the date moves; only what is noted of an act has the clock of strace.
+    """
     due = [(zero + player.client.at_ms / 1000, number) for number, player in enumerate(players)]
     heapq.heapify(due)
     steps = [player.steps() for player in players]
-    reads: set[int] = set()
+    waiting: dict[int, float] = {}  # number -> READ or WRITE
 
     def go_on(number: int) -> None:
         player = players[number]
@@ -235,23 +255,25 @@ def _play(players: Sequence[_Player], zero: float, timeout_s: float) -> None:
             rest_s = next(steps[number], None)
         except OSError as error:
             raise RepetitionError(f"client {player.client.name}: {error.strerror}") from None
-        if rest_s == READ and number not in reads:
-            reading.register(player.socket, selectors.EVENT_READ, number)
-            reads.add(number)
-        elif rest_s is not None and rest_s != READ:
-            heapq.heappush(due, (time.time() + rest_s, number))
-        elif rest_s is None and number in reads:
+        if number in waiting and waiting[number] != rest_s:
             reading.unregister(player.socket)
-            reads.remove(number)
+            del waiting[number]
+        if rest_s is None:
+            return
+        if rest_s not in EVENTS:
+            heapq.heappush(due, (time.monotonic() + rest_s, number))
+        elif number not in waiting:
+            reading.register(player.socket, EVENTS[rest_s], number)
+            waiting[number] = rest_s
 
     with selectors.DefaultSelector() as reading:
-        while due or reads:
-            now = time.time()
+        while due or waiting:
+            now = time.monotonic()
             if now > zero + timeout_s:
-                late = ", ".join(sorted(players[number].client.name for number in reads)) or "one"
+                late = ", ".join(sorted(players[number].client.name for number in waiting)) or "one"
                 raise RepetitionError(f"client {late}: no whole reply within {timeout_s:g} s")
             until = min(due[0][0] if due else now + 1.0, zero + timeout_s)
             for key, _ in reading.select(max(0.0, until - now)):
                 go_on(key.data)
-            while due and due[0][0] <= time.time():
+            while due and due[0][0] <= time.monotonic():
                 go_on(heapq.heappop(due)[1])

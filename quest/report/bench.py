@@ -22,7 +22,7 @@ from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
 from quest.measure import chosen as experiments
-from quest.measure.measure import Job, measure, prepare, skip_text
+from quest.measure.measure import Job, in_order, measure, prepare, skip_text
 from quest.measure.progress import Progress, terminal_width
 from quest.measure.records import Record, ResultSet, failure_texts
 from quest.measure.session import Session, Settings
@@ -305,7 +305,7 @@ def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]
         # What another has measured meanwhile is neither measured again nor gone on with.
         pairs = [(job.experiment, job.profile.name) for job in jobs]
         again = Report()
-        jobs = _left_to_do(pairs, jobs[0].path.parent, session, again)
+        jobs = in_order(_left_to_do(pairs, jobs[0].path.parent, session, again))
         report.errors += again.errors
         _raise_descriptor_limit()
         processes.become_subreaper()

@@ -235,6 +235,16 @@ def test_results_that_cannot_be_written_are_one_line(sample: Tree) -> None:
     assert (done.returncode, done.stderr) == (2, "file/results: Not a directory\n")
 
 
+def test_a_disk_that_is_full_is_one_line_and_the_next_run_goes_on(sample: Tree) -> None:
+    """No file may have more than some KiB: half of the first line is written."""
+    process = sample.start("bench", "PROFILE=smoke", inside=("sh", "-c", 'ulimit -f 2 && exec "$0" "$@"'))
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, "build/results/sample.jsonl: File too large\n")
+    assert b"\n" not in (sample.results / "sample.jsonl").read_bytes()
+    assert sample.bench().returncode == 0
+    assert planned(sample) == whole_plan(sample)
+
+
 @pytest.mark.slow
 def test_two_measurements_do_not_measure_each_other(sample: Tree) -> None:
     """The second is refused; or, if the first soon ends, it finds that nothing is left to do."""

@@ -1,13 +1,15 @@
 """Control groups of both versions, on trees that are made up; for real in test_staging.py."""
 
+import itertools
 import os
 from pathlib import Path
 
 import pytest
 
-from quest.ground.errors import Unsupported
+from quest.ground.errors import RepetitionError, Unsupported
 from quest.measure import cgroups
 from quest.measure.cgroups import Limits
+from tests.harness.made_up import machine
 
 LIMITS = Limits(48 << 20, 240, "7:0")
 
@@ -71,6 +73,17 @@ def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path
     assert [*written(second, Limits(read_iops=9, device="7:0"))[1]] == ["io.max"]
 
 
+def test_a_name_that_a_killed_harness_of_our_number_has_left_is_not_taken(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "_numbers", itertools.count(1))
+    left = tmp_path / f"blkio/quest-{os.getpid()}-1"
+    left.mkdir()
+    files, _ = written(first, LIMITS)
+    assert {file.parent.name for file in files} == {f"quest-{os.getpid()}-2"}
+    assert left.is_dir()
+
+
 def test_where_it_cannot_run_it_says_why_and_leaves_nothing(first: str, tmp_path: Path) -> None:
     with pytest.raises(Unsupported) as caught:
         written("proc /proc proc rw 0 0\n", LIMITS)
@@ -87,11 +100,36 @@ def test_where_it_cannot_run_it_says_why_and_leaves_nothing(first: str, tmp_path
     assert not list(tmp_path.glob("*/quest-*"))
 
 
+def test_one_that_cannot_be_removed_keeps_no_other(first: str, tmp_path: Path) -> None:
+    with pytest.raises(RepetitionError, match="cannot be removed"), cgroups.group(LIMITS, first):
+        for file in tmp_path.glob("memory/quest-*/*"):
+            file.unlink()
+    left = [path.parent.name for path in tmp_path.glob("*/quest-*")]
+    assert left == ["blkio"], "there it has a file"
+
+
 def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> None:
     proc = tmp_path / "proc"
     (proc / "12").mkdir(parents=True)
-    for name in ("memory/quest-11-1", "blkio/quest-11-1", "memory/quest-12-1", "memory/other-11-1"):
+    others = "other-11-1", "quest-12-1", "quest-db-1", "quest-11-1-db"
+    for name in ("memory/quest-11-1", "blkio/quest-11-1", *(f"memory/{other}" for other in others)):
         (tmp_path / name).mkdir()
     assert cgroups.remove_leftovers(first, proc) == ["quest-11-1"]
-    left = sorted(path.name for path in tmp_path.glob("*/*-1"))
-    assert left == ["other-11-1", "quest-12-1"]
+    left = sorted(path.name for path in tmp_path.glob("*/*-1*"))
+    assert left == sorted(others), "what has another form of name is not ours"
+
+
+def test_a_leftover_of_another_container_or_user_ends_nothing_of_ours(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0 stands for a process that is not in our /proc, and kill(0) would end ourselves."""
+    asked: list[int] = []
+
+    def refused(pid: int, _: int) -> None:
+        asked.append(pid)
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.kill", refused)
+    machine(tmp_path / "memory", {"quest-11-1/cgroup.procs": "7\n0\n", "quest-12-1/cgroup.procs": "8\n9\n"})
+    assert cgroups.remove_leftovers(first, tmp_path / "proc") == ["quest-12-1"]
+    assert asked == [8, 9]

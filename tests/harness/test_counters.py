@@ -143,4 +143,4 @@ def test_only_the_kernels_own_threads_are_counted(tmp_path: Path) -> None:
         folder = tmp_path / name.split()[0]
         folder.mkdir()
         (folder / "stat").write_text(f"{name} S 1 1 1 0 -1 {bits} 0 0 0 0 300 200 0 0 20\n")
-    assert counters.kernel_threads_s(tmp_path) == 5.0
+    assert counters.kernel_threads_s(tmp_path) == {2: 5.0}

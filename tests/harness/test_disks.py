@@ -85,10 +85,13 @@ def test_files_count_as_read_after_they_were_written(tmp_path: Path, tools: Tool
 
 @pytest.mark.parametrize("tool", ["mke2fs", "mount"])
 def test_a_tool_that_fails_fails_the_repetition(tmp_path: Path, tools: Tools, tool: str) -> None:
+    """An image that could not be made whole is not kept: where the disk is full, that could not be recorded."""
     tools.answers[tool] = [Answer(False, "no room")]
     with pytest.raises(RepetitionError, match=f"^{tool}: no room$"):
         disks.staged_disk(tmp_path / "files", "").__enter__()
     assert not mounts(tmp_path)
+    images = list((tmp_path / "scratch").glob("*-image-*"))
+    assert len(images) == (tool == "mount")
 
 
 def test_direct_io_is_not_needed(tmp_path: Path, tools: Tools) -> None:

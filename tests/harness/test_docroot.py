@@ -1,5 +1,6 @@
 """The files a load experiment asks for."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,15 +31,37 @@ def test_the_folder_is_made_once_and_whole(tmp_path: Path, monkeypatch: pytest.M
     assert docroot.prepare(Docroot(dict(reversed(list(files.files.items()))))) == folder
     assert (folder / "mark").exists(), "it was not made again"
     assert docroot.prepare(Docroot({"b.bin": 9001})) != folder
-    assert [path.name for path in folder.parent.iterdir() if path.name.startswith("new-")] == []
+    assert len(list(folder.parent.iterdir())) == 2
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_of_two_that_make_it_at_once_the_quicker_has_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "BUILD", tmp_path)
+    files, write_file = Docroot({"a.html": 10}), docroot.write_file
+
+    def after_another(path: Path, name: str, size: int) -> None:
+        with monkeypatch.context() as other:
+            other.setattr(docroot, "write_file", write_file)
+            docroot.prepare(files)
+        write_file(path, name, size)
+
+    monkeypatch.setattr(docroot, "write_file", after_another)
+    folder = docroot.prepare(files)
+    assert [path.name for path in folder.iterdir()] == ["a.html"]
 
 
 def test_what_fails_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    """Also where it is killed: it is made in a folder that the next run sweeps."""
+    made: list[Path] = []
+
+    def full(path: Path, *_: object) -> None:
+        made.append(path)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(places, "BUILD", tmp_path)
     monkeypatch.setattr(docroot, "write_file", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         docroot.prepare(Docroot({"a.html": 10}))
-    assert list((tmp_path / "docroot").iterdir()) == []
+    assert Path(str(caught.value.filename)).parent == tmp_path / "docroot", "it is said what was to be written"
+    assert list((tmp_path / "docroot").iterdir()) == list((tmp_path / "scratch").iterdir()) == []
+    assert made[0].relative_to(tmp_path / "scratch").parts[0].startswith(f"{os.getpid()}-")

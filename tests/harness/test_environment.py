@@ -130,6 +130,16 @@ def test_versions_of_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert environment.first_line(["/no/such/program"]) == ""
 
 
+def test_a_musl_of_another_kind_of_machine_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian keeps those of all architectures in one folder."""
+    monkeypatch.setattr(environment, "LIB", tmp_path)
+    for name, text in (("aarch64", "\x7fELF"), ("x86_64", "#!/bin/sh\necho 'Version 1.2.3' >&2\n"), ("xtensa", "")):
+        (tmp_path / f"ld-musl-{name}.so.1").write_text(text, encoding="ascii")
+        (tmp_path / f"ld-musl-{name}.so.1").chmod(0o755)
+    (tmp_path / "ld-musl-armhf.so.1").symlink_to("gone")
+    assert environment._libc_versions()["musl"] == "1.2.3"
+
+
 def test_the_share_of_time_that_others_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, share in (
         ("cpu  10 20 30 100 20 5 5 10 99 99\ncpu0 1\n", 0.05),  # guests are in user and nice

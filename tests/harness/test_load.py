@@ -346,7 +346,7 @@ def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None
     tree.program("helper", HELPER.replace("sys.exit(0)", 'sys.exit("one is gone")'))
     with pytest.raises(RepetitionError, match="^attack ended with status 1: one is gone"):
         measure(tree, loaded(**BESIDE))
-    for words in ("", "{", "{]", "ended", "7"):
+    for words in ("", "{", "{]", "ended", "7", "[" * 100_000, f'{{"held": 1{400 * "0"}}}'):
         assert load_tools.parse_last_line(words) == {}
 
 
@@ -376,13 +376,15 @@ def test_servers_share_the_connections_one_may_not_hold(tree: Tree, monkeypatch:
     words = {"args": ["{urls}", "{url}"]}
     sweep = {"connections": [1, 936, 937]}
     experiment = loaded({"holds": "{connections}"}, docroot=files, hammer=words, sweep=sweep)
-    for connections, servers in ((1, 1), (936, 1), (937, 2)):
+    for connections, servers in ((0, 1), (1, 1), (936, 1), (937, 2)):
         scalars = measure(tree, experiment, connections=connections).scalars
         assert scalars["server_processes"] == servers
         assert scalars["server_cpu_s"] >= 0.05 * servers, "of all of them"
         urls = (tree.root / "urls").read_text(encoding="utf-8").split()
         assert len(set(urls)) == 4 * servers
         assert [url.rpartition("/")[2] for url in urls[:servers]] == ["a.html"] * servers
+    with pytest.raises(InputError, match=r'^"holds": "many" \(\{connections\}\) is no number$'):
+        measure(tree, experiment, connections="many")
 
 
 def test_tsung_loads_this_host_alone_until_somebody_changes_its_file() -> None:

@@ -108,6 +108,21 @@ def test_output_of_another_kind_fails_the_repetition(tool: str, output: str) -> 
         load_tools.parse(tool, output, [], USAGE, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("tool", "output"),
+    [
+        ("hammer", "[" * 100_000),
+        ("hammer", json.dumps({**HAMMER, "requests": 10**400})),
+        ("hammer", json.dumps({**HAMMER, "total": {"histogram": [[float("inf"), 1]]}})),
+        ("wrk", WRK.replace("Requests/sec:   4000.00", "Requests/sec:   4.0.0")),
+    ],
+    ids=["nested", "huge", "infinite", "two points"],
+)
+def test_numbers_that_are_none_fail_the_repetition(tool: str, output: str) -> None:
+    with pytest.raises(RepetitionError, match=f"^{tool}: not the output that was expected: "):
+        load_tools.parse(tool, output, [], USAGE, 1.0)
+
+
 def test_buckets_are_fine_enough_and_keep_every_count() -> None:
     buckets = [[float(v), 1.0] for v in range(1, 100_000, 7)]
     coarse = load_tools.coarsen(buckets)

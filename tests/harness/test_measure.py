@@ -1,16 +1,18 @@
 """How many rounds are made, and what becomes of a variant that fails: with repetitions made up."""
 
 import io
+import math
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.errors import RepetitionError, Stopped, Unsupported
 from quest.measure import measure as measuring
 from quest.measure.limits import Cap
-from quest.measure.measure import prepare
+from quest.measure.measure import Job, in_order, prepare
 from quest.measure.progress import Progress
 from quest.measure.records import Repetition, ResultSet, read_results
 from quest.measure.session import Context, Session
@@ -124,6 +126,41 @@ def test_a_variant_that_cannot_run_here_is_skipped_at_once(
     assert result.failures == []
     assert [(s["variant"], s["reason"], s["remedy"]) for s in result.skips] == [("b", "no such call", "a newer kernel")]
     assert result.end and (result.end["failures"], result.end["given_up"]) == (0, [])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_fails_its_repetition_alone(measured: Callable[..., ResultSet], value: float) -> None:
+    result = measured(lambda variant, _: Repetition(scalars={"us": value if variant == "b" else 1.0}))
+    expected = [f'"us" is {value}, which is no number'] * measuring.GIVE_UP_AFTER
+    assert [failure["error"] for failure in result.failures] == expected
+    assert result.end and result.end["given_up"] == ["b"]
+    assert {repetition["variant"] for repetition in result.repetitions} == {"a", "a+aa"}
+
+
+@pytest.mark.parametrize("last", [RepetitionError("umount: target is busy"), Unsupported("no control group")])
+def test_a_signal_ends_it_though_cleaning_up_fails_afterwards(
+    measured: Callable[..., ResultSet], last: Exception
+) -> None:
+    def stopped(_variant: str, _before: int) -> Repetition:
+        try:
+            raise Stopped(signal.SIGINT)
+        finally:
+            raise last
+
+    with pytest.raises(Stopped):
+        measured(stopped)
+    assert b'"failure"' not in Path("build/results/sample.jsonl").read_bytes(), "what was stopped has not failed"
+
+
+def test_a_users_disks_are_mounted_before_a_namespace_is_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = {"pools": ["files=1x1000"]}
+    experiments = [parsed(id="one"), parsed(id="two", disk=disk), parsed(id="three"), parsed(id="four", disk=disk)]
+    jobs = [Job(one, one.profiles["quick"], Path(), {}, {}, "") for one in experiments]
+    for user, order in (
+        (0, ["one", "two", "three", "four"]), (1000, ["two", "four", "one", "three"])
+    ):  # fmt: skip
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        assert [job.experiment.id for job in in_order(jobs)] == order
 
 
 def test_what_a_cap_reduced_is_marked(measured: Callable[..., ResultSet], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,10 +70,15 @@ def test_a_program_without_its_library_says_which_package_brings_it(
     assert lacking == (wanted if lacks else None)
 
 
-def test_mounts_of_the_kernels_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mounts_of_the_kernels_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As proc_pid_mountinfo(5) has them: a blank is escaped, and no link is in a path."""
+    real, link = tmp_path.resolve() / "real", tmp_path / "link"
+    link.symlink_to("real")
     lines = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 0:5 / /mnt/a rw shared:1 - tmpfs none rw"
+    lines += f"\n31 22 0:6 / /mnt/two\\040words rw - tmpfs none rw\n32 22 0:7 / {real}/disk rw - fuse none rw"
     monkeypatch.setattr(needs, "text_of", lambda _: lines)
-    mounted = {"/": True, "/mnt/a": True, "/mnt": False, "/mnt/a/b": False, "rw": False}
+    mounted = {"/": True, "/mnt/a": True, "/mnt": False, "/mnt/a/b": False, "rw": False, "/mnt/two words": True}
+    mounted |= {f"{link}/disk": True, f"{link}": False}
     assert {path: needs.is_mounted(Path(path)) for path in mounted} == mounted
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from quest.ground.errors import RepetitionError
 from quest.measure import noise
 from quest.measure.counters import CpuTime
 from quest.measure.noise import Noise
@@ -81,12 +82,20 @@ def test_what_is_known_of_our_own_is_not_foreign() -> None:
     )
 
 
+def test_a_processor_that_is_switched_off_fails_the_repetition() -> None:
+    """Its line is gone from /proc/stat, and the sum since boot is smaller than before."""
+    with pytest.raises(RepetitionError, match="switched off"):
+        marked(busy=-70.0, children=1, own=0, kernel=0, steal=-0.5)
+
+
 def test_from_the_beginning_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the kernel that ends takes its seconds with it, and one that begins has none before."""
     times = iter([(10.0, 1.0, 0.5), (14.0, 1.5, 0.75)])
-    own, kernel = iter([(2.0, 1.0), (5.0, 1.5)]), iter([7.0, 7.25])
+    own = iter([(2.0, 1.0), (5.0, 1.5)])
+    kernel = iter([{2: 4.0, 3: 90.0, 5: 7.0}, {2: 4.25, 4: 0.5, 5: 0.0}])
     monkeypatch.setattr(noise, "cpu_time", lambda _: CpuTime(*next(times)))
     monkeypatch.setattr(noise, "_own_times", lambda: next(own))
     monkeypatch.setattr(noise, "kernel_threads_s", lambda: next(kernel))
     measured = Noise.begin([3])
     measured.end()
-    assert measured == Noise([3], CpuTime(4.0, 0.5, 0.25), 3.0, 0.5, 0.25)
+    assert measured == Noise([3], CpuTime(4.0, 0.5, 0.25), 3.0, 0.5, 0.75)

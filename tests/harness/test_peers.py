@@ -309,6 +309,13 @@ def made_up(folder: Path, code: str = "", more: str = "") -> Peer:
 
 
 NO_READING = "http.server.SimpleHTTPRequestHandler.do_GET = None"
+LONG = """
+def much(self):
+    self.send_response(200)
+    self.end_headers()
+    for _ in range(4000): self.wfile.write(bytes(1000))
+http.server.SimpleHTTPRequestHandler.do_GET = much
+"""
 
 
 @pytest.mark.parametrize(
@@ -316,6 +323,8 @@ NO_READING = "http.server.SimpleHTTPRequestHandler.do_GET = None"
     [
         ("", peers.Probe("small.html", 999),
          "made-up: GET /small.html gave status 200 and 1000 bytes, not 999"),
+        (LONG, peers.Probe("small.html", SMALL),  # or without end
+         "made-up: GET /small.html gave status 200 and 66536 or more bytes, not 1000"),
         ("", peers.Probe("missing.html", 0), "made-up: GET /missing.html gave status 404 "),
         ("", peers.Probe("missing.html"), "made-up: HEAD /missing.html gave status 404"),
         ("sys.exit('no such directive')", peers.Probe("small.html", SMALL),

@@ -1,6 +1,8 @@
 """Hashes of programs."""
 
+import hashlib
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import cast
@@ -34,6 +36,15 @@ def test_a_script_is_hashed_as_it_is(tmp_path: Path) -> None:
     first = programs.fingerprint(script)
     script.write_bytes(b"\x7fELF\x02\x01 not really")
     assert programs.fingerprint(script) != first
+
+
+def test_a_program_whose_sections_are_nowhere_is_hashed_as_it_is(tmp_path: Path) -> None:
+    """As a program that was packed may say: the kernel does not look at its sections."""
+    header = bytearray(b"\x7fELF\x02\x01".ljust(64, b"\0"))
+    struct.pack_into("<Q", header, 0x28, 1 << 63)
+    struct.pack_into("<HHH", header, 0x3A, 64, 1, 0)
+    (tmp_path / "x").write_bytes(header)
+    assert programs.fingerprint(tmp_path / "x") == hashlib.sha256(header).hexdigest()
 
 
 def test_the_programs_of_a_variant() -> None:

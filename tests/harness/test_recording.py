@@ -1,7 +1,15 @@
 """Recordings: from what strace writes to the table for the player, with lines and moments; and the committed ones."""
 
+import contextlib
+import itertools
 import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +25,7 @@ from quest.measure.recorder import Target
 from quest.measure.recording import Source
 from quest.measure.scene import Act, Client, Scene, Visit
 from quest.measure.strace import Call, Frame
-from tests.harness.made_up import BENCHMARKS
+from tests.harness.made_up import BENCHMARKS, Tree, await_
 
 ROOT = BENCHMARKS.parent
 LIBC, OURS = "/lib/libc.so.6", "/tree/build/server"
@@ -126,6 +134,14 @@ def test_the_call_is_looked_up_and_not_what_comes_after_it() -> None:
         Frame(OURS, "main", 0x400),  # where the signal came: nothing was called there
     )
     assert [address for _, address in lines.returning(frames)] == [0xFF, 0x1FF, 0x2FF, 0x400]
+
+
+def test_a_source_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "addr2line").write_bytes(b"#!/bin/sh\necho 0x10\necho main\necho /tree/work/m\xfcller/a.c:3\n")
+    (tmp_path / "addr2line").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = lines.look_up({OURS: [0x10]}, Path("/tree"))
+    assert found == {(OURS, 0x10): [Place("main", os.fsdecode(b"work/m\xfcller/a.c"), 3)]}
 
 
 def test_inlined_functions_and_what_has_no_line() -> None:
@@ -327,6 +343,25 @@ def test_its_moments() -> None:
     assert made.moments[2].rest == "27 of 54 bytes are sent; the rest comes after 180 ms."
 
 
+def test_a_thread_may_live_longer_than_the_one_that_made_it() -> None:
+    makes = "clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}, 88)"
+    main = f"99.0 {makes} = 2 <0.0001>{at(2)}99.5 accept4({LISTENING}, NULL, NULL, 0) = {tcp(4, 'A')} <0.500100>{at(1)}"
+    maker = f"99.1 {makes} = 3 <0.0001>{at(2)}99.2 exit(0) = ?\n99.3 +++ exited with 0 +++{at(7)}"
+    opens = f'100.001 openat(3</tree>, "index.html", O_RDONLY) = 5</tree/index.html> <0.000020>{at(8)}'
+    serves = f'100.0005 recvfrom({tcp(4, "A")}, ""..., 100, 0, NULL, NULL) = 54 <0.000020>{at(4)}{opens}'
+    made = recording_of(main, maker, serves)
+    assert [(task.name, task.parent) for task in made.tasks] == [("main", None), ("thread 1", None)]
+    assert [(call.name, call.letter) for call in made.calls[1:]] == [("recv", "A"), ("open", "A")]
+
+
+def test_nobody_is_collected_where_there_is_no_child() -> None:
+    fails = f"100.0225 wait4(-1, NULL, WNOHANG, NULL) = -1 ECHILD (No child processes) <0.000040>{at(6)}"
+    made = recording_of(MAIN.replace("100.023 accept4", f"{fails}100.023 accept4"), CHILD_A, CHILD_B)
+    assert [call.note for call in made.calls if call.name == "waitpid"] == ["ECHILD", "", ""]
+    found = list(moments.first_collected(moments.View(made)))
+    assert [(moment.t, moment.head) for moment in found] == [(202_000, "main collects child 1.")]
+
+
 def test_that_the_tracer_was_slow_is_no_sleep() -> None:
     """While strace follows one task's stack, the call of another seems to last."""
     slow = CHILD_B.replace("100.024 recvfrom", "100.100 recvfrom").replace("<0.176000>", "<0.000100>")
@@ -430,6 +465,18 @@ def test_whose_is_what_happens_in_a_ring() -> None:
     ]  # fmt: skip
 
 
+def test_what_a_killed_recorder_left_in_the_kernel_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel takes a folder there away with its files; one that is made up, and has some, stays."""
+    monkeypatch.setattr(ring, "TRACEFS", tmp_path)
+    left = (f"quest-{os.getpid()}", "quest-4999999", "quest-1", "quest-db", "other-4999999")  # 4194304 is the highest
+    for name in left:
+        (tmp_path / "instances" / name).mkdir(parents=True)
+    with contextlib.suppress(OSError), ring.watched() as text:
+        text.append("begun")
+    assert text == ["begun", ""]
+    assert sorted(path.name for path in (tmp_path / "instances").iterdir()) == sorted({*left} - {"quest-4999999"})
+
+
 # ---- a student's beside ours ---------------------------------------------------------------------
 
 
@@ -454,6 +501,14 @@ def test_a_task_that_one_of_them_does_not_have_is_a_difference() -> None:
     found = difference.first(ours, yours)
     assert found is not None and found.text.startswith("In child 2, ours calls recv() for B")
     assert "yours makes no further call" in found.text
+
+
+def test_a_server_of_which_no_call_has_a_line_differs_from_the_start() -> None:
+    ours, yours = recording_of(MAIN, CHILD_A, CHILD_B), recording_of()
+    found = difference.first(ours, yours)
+    assert found is not None and found.text.startswith("In main, ours calls accept() for A")
+    difference.mark(yours, found)
+    assert [(moment.t, moment.call) for moment in yours.moments if moment.rank == 1] == [(0, None)]
 
 
 # ---- the committed ones --------------------------------------------------------------------------
@@ -539,6 +594,8 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
     assert path.read_text() == before
     source.write_text(text.replace("void f(", "void g("))
     assert faults()[0] == "code/a.c:3: the line is not in f() any more"
+    source.write_bytes(text.encode() + b"/* M\xfcller */\n")  # not UTF-8
+    assert faults() == []
 
 
 @pytest.mark.parametrize(
@@ -558,6 +615,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, said: str) -
     [
         ('[[client]]\nname = "A"\n[[client]]\nname = "BA"', "two clients have the same letter"),
         ('[[client]]\nname = "a"', r"must match \[A-Z\]\+"),
+        ('[[client]]\nname = "A"\nresets = true', 'without "pause_ms" or "read_after_ms"'),
         ('args = { "x" = ["-w"] }\n[[client]]\nname = "A"', '"args" names x'),
     ],
 )  # fmt: skip
@@ -573,6 +631,46 @@ def test_a_scene_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_several_clients_of_one_kind_come_one_after_the_other() -> None:
     both = Scene("t", "q", ("s",), (Client("BA", at_ms=5, each_ms=2), Client("C")))
     assert [(letter, client.at_ms) for letter, client in both.each().items()] == [("A", 7), ("B", 5), ("C", 0)]
+
+
+def test_a_clock_that_is_set_meanwhile_ends_no_scene(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the date finds it a day later."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        dates = itertools.count(1e9, 86400.0)
+        with monkeypatch.context() as patched:
+            patched.setattr("time.time", lambda: next(dates))
+            visits = scene.play({"A": Client("A")}, listening.getsockname()[1], 20.0)
+        server.join()
+    assert [act.what for act in visits[0].acts] == ["connect", "connected", "send", "receive", "close"]
+
+
+def test_who_finds_the_queue_full_holds_up_no_other() -> None:
+    """The server waits for A, who pauses; B is in its queue, which has room for one, and C is sent away until then."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening:
+
+        def serve() -> None:
+            for _ in range(3):
+                with listening.accept()[0] as connection:
+                    text = b""
+                    while not text.endswith(b"\r\n\r\n"):
+                        text += connection.recv(1000)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        clients = Scene("t", "q", ("s",), (Client("A", pause_ms=200), Client("B", at_ms=50), Client("C", at_ms=100)))
+        visits = scene.play(clients.each(), listening.getsockname()[1], 5.0)
+        server.join()
+    a, _, c = visits
+    assert a.sent < c.connected, "or the server, A and C would all have waited for each other"
 
 
 def target(name: str) -> Target:
@@ -626,3 +724,31 @@ def test_where_nothing_may_be_traced_the_clients_are_recorded_and_the_rest_is_sa
     assert (made.calls, made.tasks) == ([], [])
     assert [guest.letter for guest in made.clients] == list(made.plain) == ["A", "B", "C", "D"]
     assert "B falls silent." in [moment.head for moment in made.moments]
+
+
+FORKS = """\
+import os, socket, time
+sock = socket.create_server(("127.0.0.1", 0))
+os.fork()
+print(f"forks: listening on http://127.0.0.1:{sock.getsockname()[1]}/", flush=True)
+time.sleep(60)
+"""
+RECORDS = """\
+from pathlib import Path
+from quest.ground.places import Answer
+from quest.measure import recorder, scene
+target = recorder.Target("s", Path("build/bin", "for" + "ks"))
+recorder.record(target, "x", scene.Scene("t", "q", ("s",), (scene.Client("A"),)), Answer(False, "forbidden"))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_recorder_that_is_ended_leaves_no_process_of_the_server(tree: Tree, how: signal.Signals) -> None:
+    tree.program("forks", FORKS)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", RECORDS], cwd=tree.root, env=environment, text=True) as process:
+        await_(lambda: len(tree.processes("bin/forks")) == 2, process)
+        process.send_signal(how)
+        process.wait(20)
+        assert process.returncode == -how
+        await_(lambda: not tree.processes("bin/forks"))

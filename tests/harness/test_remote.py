@@ -364,6 +364,13 @@ def test_a_load_that_fails_is_a_failure_without_an_address(hosts: Hosts) -> None
                 client.run("hammer", ["sh", "-c", script], timeout)
 
 
+def test_a_far_side_that_cannot_note_the_times_answers_all_the_same(hosts: Hosts) -> None:
+    """As on a full disk."""
+    hosts.make(starts="os.mkdir('used')")
+    with connected(hosts) as client:
+        assert client.no_hammer == ""
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_early_end_leaves_nothing_on_either_side(hosts: Hosts, how: signal.Signals) -> None:
     hosts.make(extra=ASLEEP)
@@ -460,6 +467,9 @@ def answering(data: bytes) -> Client:
         (b"put 0 x\n", Unreachable, 'CLIENT answers "put 0 x"'),
         (b"run 0 x\n", Unreachable, 'CLIENT answers "run 0 x"'),
         (b"\n", Unreachable, 'CLIENT answers ""'),
+        (b"put 0\n", Unreachable, 'CLIENT answers "put 0"'),
+        (b"put 0 0 0\n", Unreachable, 'CLIENT answers "put 0 0 0"'),
+        ("put 0 ²\n".encode(), Unreachable, 'CLIENT answers "put 0 ²"'),
         (b"put 0", Unreachable, "the connection to CLIENT was lost: its last words"),
         (b"put 0 5\nfour", Unreachable, "the connection to CLIENT was lost: its last words"),
     ],
@@ -470,6 +480,12 @@ def test_an_answer_of_another_kind_is_one_line(answer: bytes, error: type[Except
         client.put("urls", b"http")
     stdin = client.process.popen.stdin
     assert isinstance(stdin, io.BytesIO) and stdin.getvalue() == b"put 4 urls\nhttp"
+
+
+@pytest.mark.parametrize("fields", ["0 1.0 2.0 0m0s 0m0s 0", "0 1,0 2,0 0m0s 0m0s 0 0", "0 x 2.0 0m0s 0m0s 0 0", "0 0"])
+def test_a_load_that_is_told_of_in_another_form_is_one_line(fields: str) -> None:
+    with pytest.raises(Unreachable, match=f'^CLIENT answers "run {fields}"$'):
+        answering(f"run {fields}\n".encode()).run("wrk", ["wrk"], 5.0)
 
 
 def test_what_a_load_has_printed_and_used() -> None:
@@ -484,6 +500,19 @@ def test_what_a_load_has_printed_and_used() -> None:
     stdin = client.process.popen.stdin
     assert isinstance(stdin, io.BytesIO)
     assert stdin.getvalue() == b"run 5 wrk -d 'a b'\nrun 5 wrk\n"
+
+
+def test_that_nobody_was_served_may_be_a_result_there_too(hosts: Hosts) -> None:
+    """Where hammer has printed nothing it has failed all the same."""
+    phase = '[[phase]]\nname = "during"\nmay_fail = true\n[[metric]]'
+    fails = "failed = 100\nimport atexit\natexit.register(lambda: (sys.stdout.flush(), os._exit(1)))"
+    hosts.make(extra=fails, change=("[[metric]]", phase))
+    good(hosts.tree.bench())
+    assert [one["scalars"]["during.failed"] for one in hosts.tree.of_type("repetition", FAR)] == [100, 100]
+    client = answering(b"run 1 0 1 0m0s 0m0s 0 5\nempty")
+    client.address = "192.0.2.1"
+    with pytest.raises(RepetitionError, match="^wrk ended with status 1 at CLIENT: empty$"):
+        client.run("wrk", ["wrk"], 5.0, may_fail=True)
 
 
 def test_what_is_recorded_of_the_other_host() -> None:
@@ -501,3 +530,5 @@ def test_what_is_recorded_of_the_other_host() -> None:
         assert changed.fingerprint() != hashed
     unknown = Client(cast(Process, None), "", {"cpus": "2", "cores": "0"})
     assert unknown.environment()["cores"] == 2
+    strange = Client(cast(Process, None), "", {"cpus": "two", "cores": ""})
+    assert (strange.environment()["cpus"], strange.environment()["cores"]) == (0, 0)
