@@ -186,7 +186,7 @@ def _with_rounds(experiment: Experiment, rounds: int, exactly: bool) -> Experime
 
 def _as_last_time(experiment: Experiment, kept: Path) -> Experiment:
     """Its full profile is to take as long as in the shortest of the sessions that are kept there, those of one
-    processor. What its file says leaves out the time to prepare a repetition, which may be as long again; and a set that
+    processor. What its file says leaves out the time to prepare a repetition, which may be as long again; a set that
     was stopped for a while took longer than it would.
     """
     took = []
