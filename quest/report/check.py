@@ -15,7 +15,15 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.toml import record_of
 from quest.measure import chosen, environment, peers, programs
-from quest.measure.records import Record, RunLine, complete_lines, first_and_last, malformed_lines, read_results
+from quest.measure.records import (
+    Record,
+    RunLine,
+    complete_lines,
+    first_and_last,
+    malformed_lines,
+    read_results,
+    wrong_sum,
+)
 from quest.report import claims, guards, machines, published, sessions, since
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
@@ -83,9 +91,10 @@ def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
         if path.stem not in known:
             yield f"{path}: no experiment of that name"
         try:
-            if complete_lines(path.read_bytes())[1]:
-                yield from (faults := list(malformed_lines(path)))
-                if not faults:  # it takes for granted that a line has its keys
+            if lines := complete_lines(path.read_bytes())[0]:
+                faults = [] if wrong_sum(lines)[0] else list(malformed_lines(path))
+                yield from faults
+                if not faults:  # else a line may lack the keys that it looks for
                     read_results(path)
         except InputError as error:
             yield str(error)
