@@ -1,5 +1,5 @@
--- ``` {.edition}: on which machines the numbers of this edition were measured, out of build/data/edition.json: a column for each
--- session of the reference and one for the reader's own.
+-- ``` {.edition}: on which machines the numbers of this edition were measured, out of build/data/edition.json: the reference run,
+-- the further sessions of each processor, and the reader's own.
 
 local common = require 'common'
 local numbers = require 'numbers'

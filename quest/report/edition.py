@@ -1,7 +1,9 @@
-"""On which machines the numbers of this edition were measured: a column for each session of the reference and one for
-the reader's own results. For a table of the book (chapters/appendix-b-machines.md).
+"""On which machines the numbers of this edition were measured: a column for the reference run, one for the further
+sessions of each processor, and one for the reader's own results. For a table of the book
+(chapters/appendix-b-machines.md).
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +30,12 @@ class Edition(TypedDict):
 
 
 @dataclass(frozen=True)
-class Session:
-    """The sets of one folder: the records that they begin with, the oldest first."""
+class Column:
+    """The sets of one session, or of several of one processor: the records that they begin with, the oldest first."""
 
     name: str
     runs: list[Mapping[str, Any]]  # as a result file has it in its first line
+    sessions: int = 1
 
     @property
     def environments(self) -> list[Environment]:
@@ -53,10 +56,11 @@ def beginnings(folder: Path, ids: Iterable[str]) -> Iterator[Mapping[str, Any]]:
             yield record
 
 
-def session_of(name: str, folder: Path, ids: Iterable[str]) -> Session | None:
-    """None where the folder has no set."""
-    runs = sorted(beginnings(folder, ids), key=lambda run: str(run["started"]))
-    return Session(name, runs) if runs else None
+def column_of(name: str, folders: Iterable[Path], ids: Iterable[str]) -> Column | None:
+    """None where no folder has a set."""
+    some = [runs for folder in folders if (runs := list(beginnings(folder, ids)))]
+    runs = sorted(itertools.chain(*some), key=lambda run: str(run["started"]))
+    return Column(name, runs, len(some)) if runs else None
 
 
 def different(texts: Iterable[str]) -> str:
@@ -64,9 +68,9 @@ def different(texts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
-def dates(session: Session) -> str:
+def dates(column: Column) -> str:
     """`2026-11-25`, or `2026-11-25 to 2026-11-26`."""
-    first, last = str(session.runs[0]["started"])[:10], str(session.runs[-1]["started"])[:10]
+    first, last = str(column.runs[0]["started"])[:10], str(column.runs[-1]["started"])[:10]
     return first if first == last else f"{first} to {last}"
 
 
@@ -100,24 +104,25 @@ def library_of_c(environment: Environment) -> str:
     return ", ".join(f"{name} {known[name]}" for name in ("glibc", "musl") if known.get(name))
 
 
-def steal(session: Session) -> str:
+def steal(column: Column) -> str:
     """The largest share of processor time that the host had kept, since the boot, when a set began."""
-    shares = [share for one in session.environments if (share := one.get("steal")) is not None]
+    shares = [share for one in column.environments if (share := one.get("steal")) is not None]
     return f"{100 * max(shares):.2f} %" if shares else ""
 
 
-def cells(session: Session) -> dict[str, str]:
+def cells(column: Column) -> dict[str, str]:
     """What is told of it, in the order of the table."""
-    every = session.environments
+    every = column.environments
     return {
-        "measured": dates(session),
-        "experiments": str(len({run["experiment"] for run in session.runs})),
-        "profile": different(str(run.get("profile", "")) for run in session.runs),
+        "sessions": str(column.sessions),
+        "measured": dates(column),
+        "experiments": str(len({run["experiment"] for run in column.runs})),
+        "profile": different(str(run.get("profile", "")) for run in column.runs),
         "commit": different(map(commit, every)),
-        "judge in the results": different(str(run.get("judge", ""))[:SHORT] for run in session.runs),
+        "judge in the results": different(str(run.get("judge", ""))[:SHORT] for run in column.runs),
         "processor": different(map(processors, every)),
         "virtual machine": different(map(is_virtual, every)),
-        "time the host took": steal(session),
+        "time the host took": steal(column),
         "memory": different(map(memory, every)),
         "kernel": different(str(one.get("kernel", "")) for one in every),
         "timer interrupts": different(f"{one['hz']} Hz" if one.get("hz") else "" for one in every),
@@ -131,22 +136,22 @@ def cells(session: Session) -> dict[str, str]:
 
 
 #: Of these no reader's machine can be like the reference.
-NEVER_ALIKE = {"measured", "experiments", "profile", "commit", "judge in the results", "time the host took"}
+NEVER_ALIKE = {"sessions", "measured", "experiments", "profile", "commit", "judge in the results", "time the host took"}
 
 
 def edition(library: Library) -> Edition:
     """The table of what there is."""
     reference = library.places[REFERENCE]
-    found: list[Session | None] = []
+    by_name: dict[str, list[Path]] = {}  # one for each session would be too many for a page
     for folder in sessions.folders(reference):
-        name = REFERENCE_NAME if folder == reference else sessions.name_of(folder, reference)
-        found.append(session_of(name, folder, library.experiments))
-    own = None if library.reference_only else session_of(YOURS, library.places[HERE], library.experiments)
-    shown = [session for session in [*found, own] if session]
-    columns = [cells(session) for session in shown]
+        by_name.setdefault(REFERENCE_NAME if folder == reference else folder.parent.name, []).append(folder)
+    found = [column_of(name, folders, library.experiments) for name, folders in by_name.items()]
+    own = None if library.reference_only else column_of(YOURS, [library.places[HERE]], library.experiments)
+    shown = [column for column in [*found, own] if column]
+    columns = [cells(column) for column in shown]
     names = list(columns[0]) if columns else []
     rows = [[name, *(column[name] for column in columns)] for name in names]
     rows = [row for row in rows if any(row[1:])]
     has_both = bool(own) and len(shown) > 1
     differs = [has_both and row[0] not in NEVER_ALIKE and row[1] != row[-1] for row in rows]
-    return {"names": [session.name for session in shown], "rows": rows, "differs": differs}
+    return {"names": [column.name for column in shown], "rows": rows, "differs": differs}

@@ -1,4 +1,4 @@
-"""On which machines the numbers of an edition were measured: a column for each session, and the reader's."""
+"""On which machines the numbers of an edition were measured: a column for each processor, and the reader's."""
 
 import json
 from pathlib import Path
@@ -29,13 +29,16 @@ def table(tmp_path: Path, only: bool = False) -> tuple[Edition, dict[str, list[s
     return found, {row[0]: row[1:] for row in found["rows"]}
 
 
-def test_each_session_has_a_column_and_what_differs_is_marked(tmp_path: Path) -> None:
+def test_each_processor_has_a_column_and_what_differs_is_marked(tmp_path: Path) -> None:
     begin(tmp_path / "results/reference", AMD, judge="5" * 64)
     begin(tmp_path / "results/sessions/amd-epyc/2026-11-27-0400", AMD | {"kernel": "Linux 6.19.1"}, "2026-11-27")
+    begin(tmp_path / "results/sessions/amd-epyc/2026-11-28-0400", AMD, "2026-11-28")
     begin(tmp_path / "own", OWN, "2026-11-28")
     found, rows = table(tmp_path)
-    assert found["names"] == ["reference run", "amd-epyc/2026-11-27-0400", "your machine"]
-    assert rows["measured"] == ["2026-11-25", "2026-11-27", "2026-11-28"]
+    assert found["names"] == ["reference run", "amd-epyc", "your machine"]
+    assert rows["sessions"] == ["1", "2", "1"], "a page has no room for a column each"
+    assert rows["measured"] == ["2026-11-25", "2026-11-27 to 2026-11-28", "2026-11-28"]
+    assert rows["kernel"][1] == "Linux 6.19.1; Linux 6.18.44"
     assert rows["experiments"] == ["2", "2", "2"]
     assert rows["judge in the results"] == ["5" * 12, "", ""]
     assert rows["commit"] == ["a" * 12, "a" * 12, "b" * 12 + ", changed"]
