@@ -1,5 +1,6 @@
 """Runs a micro-benchmark and reads what it prints."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -25,8 +26,14 @@ Before = Callable[[], None] | None  #: what the child does before it is the prog
 
 
 def await_end_of_session(leader: int) -> None:
-    """dietlibc's threads end a moment after its main."""
+    """dietlibc's threads end a moment after its main. Where orphans become ours (prctl(2)) nobody else waits for them,
+    and a zombie counts for RLIMIT_NPROC of the next test.
+    """
     assert wait_until(lambda: not proc.session(leader), PATIENCE_S), proc.session(leader)
+    for pid in proc.children(os.getpid()):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            if pid != leader and os.getsid(pid) == leader:
+                os.waitpid(pid, os.WNOHANG)
 
 
 def limited(what: int, soft: int, hard: int | None = None) -> Before:
