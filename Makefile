@@ -84,10 +84,11 @@ endif
 ifneq ($(or $(filter /,$(abspath $(BUILD))),$(filter $(call one_word,$(abspath $(BUILD)))/%,$(call one_word,$(CURDIR))/)),)
 $(error BUILD=$(BUILD) holds the tree itself: what is made needs a folder of its own)
 endif
-# It is a part of names of targets, and of lines for the shell: `make distclean BUILD="a b"` would remove two other folders.
-meant_otherwise = $(strip $(foreach c,' " ` \ ; & | < > ( ) { } [ ] * ? ! $$ % : =,$(findstring $(c),$(BUILD))) $(foreach c,$(hash) $(comma),$(findstring $(c),$(BUILD))))
+# It is a part of names of targets, and of lines for the shell: `make distclean BUILD="a b"` would remove two other folders,
+# and BUILD=~ of a shell that leaves the ~ to us the home.
+meant_otherwise = $(strip $(foreach c,' " ` \ ; & | < > ( ) { } [ ] * ? ! $$ % : = ~,$(findstring $(c),$(BUILD))) $(foreach c,$(hash) $(comma),$(findstring $(c),$(BUILD))))
 ifneq ($(BUILD)$(meant_otherwise),$(firstword $(BUILD)))
-$(error BUILD=$(BUILD): only letters, digits and any of / . _ - + @ ~ may be in its name)
+$(error BUILD=$(BUILD): only letters, digits and any of / . _ - + @ may be in its name)
 endif
 LDFLAGS :=
 DEPS    ?= ask
@@ -103,8 +104,8 @@ say = @printf '  %-8s %s\n' $(1) $(2)
 endif
 
 # scipy comes with Debian's own python; a python3 found earlier in PATH may lack it. The phases of `make` inherit the
-# answer, but only they: what `deps` installs changes it. PYTHON may be a program with options, and so no path with a blank: then the
-# name alone is taken.
+# answer, but only they: what `deps` installs changes it. PYTHON is used without quotes, as it may hold options (python3 -X dev): a
+# path with a blank cannot be used, and PYTHON is then only `python3`, which the shell looks for in PATH.
 ifndef PYTHON
 PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -E -c 'import sys, importlib.util as u; \
 	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && { command -v $$p | grep -v ' ' || echo $$p; } && break; done),\
@@ -383,7 +384,7 @@ lint:
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
-	$(call all_known,$(foreach o,ONLY= ONLY=since,$(shell $(PYTHON) -E -m quest programs $(o))))$(Q)$(call quest,check-data)
+	$(call all_known,$(if $(PYTHON),$(foreach o,ONLY= ONLY=since,$(shell $(PYTHON) -E -m quest programs $(o))),$(QUEST)))$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
 	$(Q)$(call quest,check-recordings)
 	$(Q)$(PYTHON) -m quest.report.fields --check
@@ -407,14 +408,14 @@ $(MAKEFILE_LIST) $(MAKEFILES): ;
 NO_GOALS := benchmarks build code quest setup tests work
 .PHONY: $(NO_GOALS)
 $(NO_GOALS):
-	$(Q)$(QUEST) $@
+	$(Q)$(if $(PYTHON),$(QUEST) $@,echo "make: there is no goal $@: make help" >&2; exit 2)
 
 # A goal that there is not. Make asks here for a file that nothing makes, too, and with -B for each that there is.
 .DEFAULT:
 	$(Q)[ -e $(call quoted,$@) ] || $(QUEST) $(call quoted,$@)
 
-# What took long stays: what was measured (results, reference, race), and what was fetched (node, zig).
-KEPT := results reference race node zig
+# What took long stays: what was measured (results, reference, race), and what was fetched (node, zig, and the images of vm).
+KEPT := results reference race node zig vm
 clean:
 	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +; fi
 

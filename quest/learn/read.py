@@ -116,9 +116,16 @@ def drawing(body: bytes) -> tuple[list[float | None], bool]:
 
 
 def dates() -> dict[Path, int]:
-    """When each file that is watched was last changed, in nanoseconds. One with a date in the future hides no other."""
+    """When each file that is watched was last changed, in nanoseconds. One with a date in the future hides no other.
+    What an editor keeps beside them (`.#a.md`, `.a.md.swp`) is none of them.
+    """
     files = (f for folder in WATCHED for f in Path(folder).rglob("*") if "__pycache__" not in f.parts)
-    return {path: changed_ns(path) for path in files}
+    return {path: ns for path in files if not path.name.startswith(".") and (ns := changed_ns(path))}
+
+
+def has_changed(before: dict[Path, int], now: dict[Path, int]) -> bool:
+    """Whether a file is new or has another date. One that is gone may be about to come back: an editor replaces it."""
+    return any(before.get(path) != ns for path, ns in now.items())
 
 
 def stale(build: Path) -> str:
@@ -146,7 +153,7 @@ def _watch(version: list[int]) -> None:
             now = dates()
         except OSError:  # a folder was removed under our eyes
             now = seen
-        changed, seen = bool(seen) and now != seen, now
+        changed, seen = bool(seen) and has_changed(seen, now), now
         if changed:
             began = time.monotonic()
             if make_book():
