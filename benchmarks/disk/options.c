@@ -243,7 +243,8 @@ static bool parse_option(struct options *o, int code, char *message, size_t mess
     }
 }
 
-/* In place of a MOUNTPOINT: it was left out. A path may hold a "=", and no pool has a "/". */
+/* Is it a pool ("files=100x4K")? Then the MOUNTPOINT was forgotten. A path may hold a "=", too, but
+ * no name of a pool has a "/". */
 static bool is_pool(const char *word)
 {
     const char *equals = strchr(word, '=');

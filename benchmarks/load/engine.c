@@ -57,20 +57,21 @@ static void on_signal(struct engine *e)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* For a signal that only restarts what it interrupts. */
-static void take_no_notice(int number)
+/* The first of the two signals only restarts what it interrupts; the next of either ends us. */
+static void ignore_once(int number)
 {
     (void)number;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
 /*
  * The run has ended by itself, and nobody reads the signals any more. The first must not take the
- * summary away; the second ends the process, which hangs if nobody reads what it prints.
+ * summary away. Without the second a hammer whose output nobody reads could not be ended.
  */
 static void release_signals(void)
 {
-    const struct sigaction once = {.sa_handler = take_no_notice,
-                                   .sa_flags = SA_RESETHAND | SA_RESTART};
+    const struct sigaction once = {.sa_handler = ignore_once, .sa_flags = SA_RESTART};
     sigset_t set;
 
     sigemptyset(&set);
@@ -173,7 +174,8 @@ static void expire(struct engine *e, uint64_t now)
 {
     struct deadline *d;
 
-    /* The time is read for each: to begin the others has taken some, and latency counts from it. */
+    /* Each gets the clock of its own moment: the time that it took to begin the clients before it
+     * must not count as its latency. */
     while ((d = deadline_expired(&e->timeouts, now)))
         client_on_timeout(e, DEADLINE_OWNER(d, struct client), clock_now());
     while ((d = deadline_expired(&e->rests, now)))

@@ -120,9 +120,9 @@ static int judge_herd(const struct crowd_report *r)
 }
 
 /*
- * The run is over: prints it, and says as exit status what it was worth. What could not be written
- * is lost also where the stream has taken what came after: a disk was full for a moment, or a pipe
- * does not block.
+ * The run is over: prints it, and says as exit status what it was worth. If an earlier write failed
+ * (the disk was full for a moment, or the pipe is non-blocking) and the last one did not, fflush()
+ * reports nothing; ferror() does.
  */
 static int conclude(const struct engine *e)
 {

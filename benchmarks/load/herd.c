@@ -92,7 +92,7 @@ static int start_herders(struct herd *herd, size_t count, const struct options *
     for (size_t i = 0; i < count; i++) {
         uint64_t share = part(o->herd, i, count);
         size_t window = WINDOW / count + 1;
-        /* poll() takes no more entries than the process may have descriptors; its share is less. */
+        /* poll() refuses more entries than RLIMIT_NOFILE; a share is always below it. */
         struct herder_task task = {.options = o,
                                    .urls = urls,
                                    .first = o->herd * i / count,

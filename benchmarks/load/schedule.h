@@ -47,7 +47,7 @@ bool schedule_is_measured(const struct schedule *s, uint64_t intended);
 /* Open loop: how many requests are due and not taken. Closed loop: 0. */
 uint64_t schedule_waiting(const struct schedule *s, uint64_t now);
 
-/* Of those, the ones that belong to the measurement; all while that has not begun. */
+/* Of those, the ones that do not belong to the warm-up. Before the measurement begins: all. */
 uint64_t schedule_unsent(const struct schedule *s, uint64_t now);
 
 /* The next time at which something changes by itself, or CLOCK_NEVER. */

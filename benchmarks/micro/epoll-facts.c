@@ -7,9 +7,9 @@
  *   delete_ebadf   EPOLL_CTL_DEL of that number fails with EBADF
  *   reused_event   another file has the number, and the old file's event still bears it
  *   undup_event    without dup(), an event is reported after close()
- *   out_of_order   of WRITES numbered parts of a stream, those that a thread got when one with a
- *                  higher number had been got, by it or the other; two threads wait
- *                  edge-triggered, or with EPOLLONESHOT
+ *   out_of_order   of WRITES numbered parts of a stream, how many were read after a part with a
+ *                  higher number had been read, by the same thread or the other; two threads
+ *                  wait edge-triggered, or with EPOLLONESHOT
  * The last is a race: how often it is lost depends on the processors.
  * Source: Majkowski, "Epoll is fundamentally broken" 1/2 and 2/2, 2017; epoll(7), questions and
  * answers.

@@ -156,7 +156,8 @@ int main(int argc, char *argv[])
     const struct wait_way *way = wait_way_named(words[0]);
     if (way == NULL)
         die(EXIT_UNSUPPORTED, "%s: there is no such way to wait here", words[0]);
-    if (strncmp(words[0], "sigio-", 6) == 0) /* nothing yet would be taken for the time-out */
+    /* These return at once while there is nothing; below, that would look like the time-out. */
+    if (strncmp(words[0], "sigio-", 6) == 0)
         die(EXIT_USAGE, "%s: that way does not sleep until there is a message", words[0]);
     children_signals();
     struct pairs pairs = pairs_open(options[1].value);
