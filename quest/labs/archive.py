@@ -29,7 +29,7 @@ MOST_MEMBERS = 50_000
 MOST_UNPACKED = 2 << 30
 MOST_NAMED = 200  #: members that have one of the names
 LONGEST_NAME = 4096  #: no system unpacks a longer path
-#: errors of where it is copied to, and not of an archive
+#: errors of the folder that it is copied to: no fault of the archive
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 SHOWN = 5  #: names of archives inside
 ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")

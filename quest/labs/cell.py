@@ -246,7 +246,8 @@ def _spare_user(folder: Path) -> int | None:
                 raise CannotJudge(f"{folder} is closed to others; choose another place with TMPDIR=/tmp")
             return user
     if os.geteuid() == 0:  # anybody may have taken the names: no submission runs as root for that
-        raise CannotJudge(f"all user ids from {SPARE_USERS.start} to {SPARE_USERS.stop - 1} are in use")
+        ids = f"{SPARE_USERS.start} to {SPARE_USERS.stop - 1}"
+        raise CannotJudge(f"no user id from {ids} is free: in use, or its name \"lab-user-ID\" is taken")
     return None
 
 

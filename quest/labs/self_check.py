@@ -71,6 +71,7 @@ def _has_data(lab: MeasuredLab, folder: Path, build: Path) -> bool:
     if sealed.at > utc_now() and not path.exists():
         say(f"Your prediction is of {sealed.at}, which is yet to come: the clock was wrong. No data will be newer.")
         say(f"To predict again with the right time, remove {folder / SEALED}, and: make check CH={lab.slug}")
+        return False
     if lab.runs and not path.exists():
         say("Measuring: some seconds for each run; in each the server is stopped for one second.")
         data.measure(lab, build, path)

@@ -104,7 +104,7 @@ def sources(folder: Path, programs: bool = False) -> dict[str, tuple[int, int]]:
             continue
         try:
             if path.is_file():
-                if is_program(path) and not programs:
+                if is_program(path) and not (programs and os.access(path, os.X_OK)):  # a core file is none to run
                     continue
                 status = path.stat()
                 found[str(path)] = status.st_size, status.st_mtime_ns

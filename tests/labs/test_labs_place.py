@@ -210,7 +210,7 @@ def test_where_no_user_is_spare_nothing_runs_as_root(tmp_path: Path, monkeypatch
     monkeypatch.setattr(cell, "SPARE_USERS", range(64999, 65000))
     with socket.socket(socket.AF_UNIX) as taken:
         taken.bind("\0lab-user-64999")
-        with pytest.raises(CannotJudge, match="all user ids from 64999 to 64999 are in use"):
+        with pytest.raises(CannotJudge, match="no user id from 64999 to 64999 is free"):
             cell.confinement(Limits(), tmp_path, "none is tried")
 
 

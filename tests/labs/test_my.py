@@ -710,6 +710,27 @@ def test_a_build_without_an_end_is_ended_with_all_that_it_started(
     assert ended
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_who_ends_make_my_ends_the_build_too(tmp_path: Path, number: int) -> None:
+    """As the end of a terminal does: the build is in a session of its own."""
+    mark = f"{os.getpid()}.{number:d}"
+    (tmp_path / "run").write_text("#!/bin/sh\n")
+    (tmp_path / "run").chmod(0o755)
+    (tmp_path / "Makefile").write_text(f"all:\n\t@sleep {mark}\n")
+    code = "import sys; from pathlib import Path; from quest.my import commands; commands.build(Path(sys.argv[1]))"
+
+    def there() -> list[int]:
+        return [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
+
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.DEVNULL) as building:
+        assert wait_for(there, 30.0)
+        building.send_signal(number)
+    ended = wait_for(lambda: not there(), 5.0)
+    for pid in there():
+        proc.send(pid, signal.SIGKILL)
+    assert ended
+
+
 def test_what_a_learner_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder may go while it is looked at, as one of a compiler's: WATCH= looks five times a second."""
     for name in ("server.c", "sub/more.c", ".git/config", "__pycache__/x.pyc", "server.o", "gone/x.c"):

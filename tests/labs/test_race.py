@@ -1,6 +1,7 @@
 """`make race` and `make board`: what is said of two servers, the file, what is refused, and a race of real servers."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -289,6 +290,8 @@ def test_a_program_that_was_made_elsewhere_is_measured_anew(tmp_path: Path, monk
     (tmp_path / "my/run").write_text('#!/bin/sh\nexec "$(dirname "$0")/server" "$@"\n')
     for program in (b"\x7fELF one", b"\x7fELF one", b"\x7fELF two"):
         (tmp_path / "my/server").write_bytes(program)
+        (tmp_path / "my/server").chmod(0o755)
+        (tmp_path / "my/core").write_bytes(b"\x7fELF" + os.urandom(8))  # a crash leaves one, which nobody can run
         given = {"WORK": str(tmp_path), "BUILD": str(tmp_path / "build"), "AGAINST": "09"}
         assert race.race(given) == race.FAILED
     assert asked[0] == asked[1] != asked[2]
