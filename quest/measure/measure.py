@@ -101,8 +101,8 @@ def _user_mounts(experiment: Experiment) -> bool:
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
-    """For a user those with a disk come first, for the namespace that another enters is never left; else as they
-    are.
+    """A process that has entered a namespace cannot leave it, and there a user may mount no disk. So those of a user
+    that need one come first; the order of the others stays.
     """
     return sorted(jobs, key=lambda job: not _user_mounts(job.experiment))
 

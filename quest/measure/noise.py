@@ -57,7 +57,7 @@ class Noise:
         available_s = wall_s * max(1, len(self.cpus))
         if available_s <= 0:
             return
-        if self.total.busy < 0:
+        if self.total.busy < -1.0:  # a counter of /proc/stat may step back by a tick
             raise RepetitionError("a processor of this measurement was switched off meanwhile")
         ours_s = self.own_s + max(known_s, self.children_s) + self.kernel_s
         foreign_s = max(0.0, self.total.busy - self.total.softirq - ours_s)

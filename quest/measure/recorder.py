@@ -79,7 +79,7 @@ def record(target: Target, scene_name: str, scene: Scene, tracing: Answer = ALLO
         kept.append(traced(target, scene_name, scene))
         return kept[-1][0]
 
-    guard.start()  # should we be killed: what strace has followed it would let go on
+    guard.start()  # if we are killed, strace ends, and the server that it has traced would go on
     with going_first():
         plain = least_disturbed(lambda: plain_run(target, scene), scene, PLAIN_RUNS)
         if tracing.ok:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quest.ground.places import Answer, text_of
+from quest.ground.places import Answer, link_of, text_of
 
 TRACEFS = Path("/sys/kernel/tracing")
 #: A submission had another name before Linux 6.4.
@@ -72,10 +72,17 @@ def parse(text: str, pids: Iterable[int] = ()) -> list[Event]:
     return [event for event in found if event.ring in rings]
 
 
+def _prefix() -> str:
+    """What the names of our folders begin with: another container of this machine, where tracefs is the same, has other
+    process ids.
+    """
+    return f"quest-{link_of('/proc/self/ns/pid').strip('pid:[]')}-"
+
+
 def _remove_leftovers(proc: Path = Path("/proc")) -> None:
     """What a recorder that was killed has left writes events down for ever, and slows each ring."""
-    for folder in TRACEFS.glob("instances/quest-*"):
-        owner = folder.name.removeprefix("quest-")
+    for folder in TRACEFS.glob(f"instances/{_prefix()}*"):
+        owner = folder.name.removeprefix(_prefix())
         if owner.isdecimal() and (int(owner) == os.getpid() or not (proc / owner).exists()):
             with contextlib.suppress(OSError):
                 _remove(folder)
@@ -90,7 +97,7 @@ def _remove(folder: Path) -> None:
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
     """The events while the block runs: in the list is one text afterwards. usable() comes first."""
-    folder = TRACEFS / "instances" / f"quest-{os.getpid()}"
+    folder = TRACEFS / "instances" / f"{_prefix()}{os.getpid()}"
     text: list[str] = []
     _remove_leftovers()
     folder.mkdir()

@@ -468,13 +468,15 @@ def test_whose_is_what_happens_in_a_ring() -> None:
 def test_what_a_killed_recorder_left_in_the_kernel_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel takes a folder there away with its files; one that is made up, and has some, stays."""
     monkeypatch.setattr(ring, "TRACEFS", tmp_path)
-    left = (f"quest-{os.getpid()}", "quest-4999999", "quest-1", "quest-db", "other-4999999")  # 4194304 is the highest
+    mine = ring._prefix()
+    assert re.fullmatch(r"quest-\d+-", mine)
+    left = (f"{mine}{os.getpid()}", f"{mine}4999999", f"{mine}1", f"{mine}db", "quest-1-4999999")  # 4194304 is the highest
     for name in left:
         (tmp_path / "instances" / name).mkdir(parents=True)
     with contextlib.suppress(OSError), ring.watched() as text:
         text.append("begun")
     assert text == ["begun", ""]
-    assert sorted(path.name for path in (tmp_path / "instances").iterdir()) == sorted({*left} - {"quest-4999999"})
+    assert sorted(path.name for path in (tmp_path / "instances").iterdir()) == sorted({*left} - {f"{mine}4999999"})
 
 
 # ---- a student's beside ours ---------------------------------------------------------------------
