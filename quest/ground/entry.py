@@ -74,8 +74,8 @@ def begin() -> None:
 
 
 def without_job_server(flags: str) -> str:
-    """MAKEFLAGS for the makes that we start. Up to 4.3 the job server of a make -j is two descriptors that it gives to
-    makes alone: of others a make would say that it is not there.
+    """MAKEFLAGS for the makes that we start. Up to make 4.3 the job server of a make -j is two descriptors that only its
+    own makes inherit. We do not have them, so that a make below us would warn that its job server is not available.
     """
     options, dashes, settings = flags.partition(" -- ")
     if "--jobserver-auth=fifo:" in options:

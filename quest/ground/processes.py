@@ -53,7 +53,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def signal_name(number: int) -> str:
-    """As SIGTERM; of the real-time signals Python knows two alone: SIGRTMIN+1."""
+    """As SIGTERM; SIGRTMIN+1 of a real-time signal, for which Python has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -116,6 +116,8 @@ class _Scalar:
     def problem(self, value: Any) -> str:
         """As "must be a text"; "" for a value that may stand here."""
         rule = self.rule
+        if type(value) is int and abs(value) > LARGEST and self.kinds & {int, float}:
+            return "is too large a number"
         if not self.takes(value):
             return f"must {rule.must or 'be ' + self.what}"
         if not self.limited:

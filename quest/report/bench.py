@@ -192,7 +192,7 @@ def _as_last_time(experiment: Experiment, kept: Path) -> Experiment:
     took = []
     for path in sorted(kept.glob(f"*/{experiment.id}.jsonl")):
         first, last = records.first_and_last(path) or ({}, {})
-        if "started" in first and "finished" in last:
+        if "started" in first and "finished" in last and last.get("repetitions") and not last.get("given_up"):
             between = datetime.fromisoformat(last["finished"]) - datetime.fromisoformat(first["started"])
             took.append(between.total_seconds())
     if not (took := [seconds for seconds in took if seconds > 0]):

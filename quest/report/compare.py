@@ -141,7 +141,7 @@ def verdict(old: Sequence[float], new: Sequence[float], noise_floor: float) -> s
         return "~"
     ratio = estimates.unpaired_ratio(new, old)
     if ratio.interval is None:
-        return "differs: no ratio to 0"
+        return "differs: no ratio, as the old values reach 0"
     line = 1 + BEYOND * noise_floor
     if 1 / line <= ratio.value <= line:
         return "~"

@@ -19,7 +19,8 @@ from quest.stage.play import play
 
 RECORDINGS = Path("slides/recordings")
 DYGRAPHS = Path("/usr/share/javascript/dygraphs/dygraph.min.js")  # as in slides/module.mk
-WIDTH, BESIDE = 60, 36  # of a bar, where there is room; of what stands before it, and of the ">"
+WIDTH = 60  # of a bar, in characters, if the terminal has room for it
+BESIDE = 36  # characters of a line that are not its bar: the numbers before it, and the ">" behind it
 
 
 def recording(demo: Demo) -> Path:

@@ -52,9 +52,9 @@ def test_a_row(old: Measurement, new: Measurement, floor: float, verdict: str) -
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ([0.0] * 7, [20.0] * 7, "differs: no ratio to 0"),
+        ([0.0] * 7, [20.0] * 7, "differs: no ratio, as the old values reach 0"),
         ([0.0] * 7, [0.0] * 7, "~"),
-        ([-1.0, 0.0, 1.0, 2.0, -2.0, 1.0], [20.0] * 6, "differs: no ratio to 0"),
+        ([-1.0, 0.0, 1.0, 2.0, -2.0, 1.0], [20.0] * 6, "differs: no ratio, as the old values reach 0"),
         ([20.0] * 7, [0.0] * 7, "0.000 (0.000–0.000)"),
         ([], [1.0] * 7, "~ (fewer than 6 repetitions)"),
     ],
