@@ -74,8 +74,8 @@ def begin() -> None:
 
 
 def without_job_server(flags: str) -> str:
-    """MAKEFLAGS for the makes that we start. Up to make 4.3 the job server of a make -j is two descriptors that only its
-    own makes inherit. We do not have them, so that a make below us would warn that its job server is not available.
+    """MAKEFLAGS for the makes that we start. Up to make 4.3 the job server of a make -j is two descriptors that only
+    its own makes inherit. We do not have them, so a make below us would warn that its job server is not available.
     """
     options, dashes, settings = flags.partition(" -- ")
     if "--jobserver-auth=fifo:" in options:

@@ -232,7 +232,7 @@ class Client:
 
 def _bound(count: int) -> None:
     if count > MOST_BYTES:
-        raise Failed(f"a reply does not end: more than {MOST_BYTES >> 20} MiB came, and no file that was asked for is so long")
+        raise Failed(f"a reply does not end: {MOST_BYTES >> 20} MiB and more came, and no file here is so long")
 
 
 def differs(got: bytes, wanted: bytes) -> str:
