@@ -26,6 +26,7 @@
  *     |     |               |                   ^        |
  *     |     +-- the server ends the connection -+        |
  *     +----- error, time-out, or all has arrived --------+
+ * (After a time-out a READING client whose last reply has not arrived yet becomes LINGERING first.)
  */
 enum state { READING, SENDING, LINGERING, STATES };
 
@@ -41,7 +42,7 @@ struct conn {
             bool renewed : 1;  /* the step has its time once more, after a stall (clock.h) */
         };
     };
-    char *in; /* bytes of the next request, or NULL. While SENDING it points into the exchange */
+    char *in; /* bytes of the next request, or NULL. While SENDING: exchange->rest */
     struct exchange *exchange; /* SENDING: the reply on its way; else NULL */
     long long deadline;        /* of the step, or LINGERING the next look: conn_expire() */
     const struct options *options;
@@ -164,8 +165,8 @@ static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
 }
 
 /*
- * The turn of a connection whose deadline has passed. WANT_AGAIN if the client has sent bytes that
- * are not read yet, or waits for the disk. READING with a reply that is not acknowledged: begins to
+ * The turn of a connection whose deadline has passed. WANT_AGAIN if it waits for the disk, or is
+ * READING and bytes have come. READING with a reply that is not acknowledged: begins to
  * linger, since a request that comes after close() would reset the connection and lose the reply.
  * LINGERING: another look. All others: WANT_CLOSE; a reply that is being sent is cut off.
  */

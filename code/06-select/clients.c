@@ -28,7 +28,7 @@ static int turns;              /* ... that were there before the wait, and have 
 static long long paused_until; /* by now_ms() */
 static long long wait_began;   /* just before the wait of this pass: clients_timeout_ms() */
 static int wait_ms = -1;       /* how long that was to take at most; -1: without limit */
-/* Clients at the last shortage of descriptors; 0 once a quarter has left. */
+/* Clients at the last shortage of descriptors; 0 once more than a quarter has left. */
 static int count_at_shortage;
 /* Since when no client could be ended, and when that was last asked; 0 as soon as one is added. */
 static long long no_room_since, no_room_asked;
@@ -114,6 +114,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
     if (!clients_may_accept())
         return;
     for (int i = 0; clients_pending && i < ACCEPTS; i++) {
+        /* After a shortage a descriptor is kept for a file first, or clients would only get 503. */
         int fd = reply_keep_spare(count_at_shortage > 0, o->docroot_fd)
                      ? accept_nonblocking(listen_fd)
                      : -1;
@@ -126,7 +127,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
         } else if (accept_must_pause(errno)) {
             if (accept_lacks_room(errno)) {
                 count_at_shortage = count;
-                clients_make_room_or_pause(ACCEPT_PAUSE_MS); /* spares those who have just come */
+                clients_make_room_or_pause(ACCEPT_PAUSE_MS); /* ends none that has just come */
             } else {
                 clients_pause();
             }
@@ -150,7 +151,7 @@ bool clients_handle(struct client *c, enum want (*turn)(struct conn *c))
         return false;
     enum want want = turn(&c->conn);
     int list = list_for(&c->conn, want);
-    /* With a new deadline, which is the latest, the client moves to the end; else it stays. */
+    /* If its deadline is the latest of all now, the client moves to the end; else it stays. */
     if (list != c->list || is_latest(c, list))
         move(c, list);
     if (list < AGAIN)

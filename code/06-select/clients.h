@@ -64,8 +64,8 @@ int clients_count(void);
 /*
  * Makes room for a new client by ending one, the first of these that there is:
  *  1. READING for at least `ms`, the longest first;
- *  2. SENDING, less than 64 KiB in the last second and less than 1 MiB of this reply (unsent.h);
- *  3. LINGERING for a second.
+ *  2. SENDING, its present 64 KiB begun a second ago or more, less than 1 MiB of this reply out;
+ *  3. LINGERING for a second, or its last reply has arrived.
  * Never one that waits for the disk or for its turn. ROOM: one was ended. SOON: 2 or 3 may apply
  * before the shortage has lasted for two seconds. NONE: they cannot, or it has lasted so long.
  */

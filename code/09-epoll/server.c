@@ -18,9 +18,9 @@
 static int epoll_fd;
 static bool edge; /* -e */
 
-/* The kernel returns the pointer with each event: no table has to be searched. */
 static bool register_interest(struct client *c, int op)
 {
+    /* The kernel returns the pointer with each event: no table has to be searched. */
     struct epoll_event event = {.data.ptr = c};
 
     if (edge)
@@ -32,7 +32,7 @@ static bool register_interest(struct client *c, int op)
 
 static void watch(struct client *c)
 {
-    /* By edge both directions are registered once, in enter(). */
+    /* Edge-triggered (-e): both directions are registered once, in enter(). */
     if (!edge && !register_interest(c, EPOLL_CTL_MOD))
         clients_end(c);
 }
@@ -72,7 +72,7 @@ static void event_loop(int listen_fd, const struct options *o)
             c = events[i].data.ptr;
             if (c != NULL)
                 handle(c);
-            else
+            else /* the listening socket: main() */
                 clients_pending = true;
         }
         /* endregion: answers */

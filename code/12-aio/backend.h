@@ -15,13 +15,13 @@
 #include "12-aio/job.h"
 
 #define PIECE_SIZE  (256 * 1024) /* bytes of a piece at most; as TURN_BYTES of conn.c */
-#define PIECE_KEPT  (56 * 1024)  /* kept if the socket is full: about 64 KiB with the exchange */
+#define PIECE_KEPT  (56 * 1024)  /* kept if the socket is full: with the exchange below 64 KiB */
 #define PIECE_ALIGN 4096         /* of buffer, offset and length, as O_DIRECT asks for */
 
 struct piece {
     struct job job; /* first: a pointer to it is a pointer to the piece */
     int fd;
-    off_t wanted; /* exchange_offset() when the reading began */
+    off_t wanted; /* exchange_offset() when the reading began: the first byte that is needed */
     off_t from;   /* the multiple of PIECE_ALIGN at or before it, where the reading begins */
     size_t want;  /* bytes to read, a multiple of PIECE_ALIGN */
     ssize_t have; /* bytes read, or minus an errno; may be less than `want` */
@@ -33,7 +33,7 @@ struct piece {
 
 struct backend {
     const char *name;
-    void (*start)(int readers); /* at most so many reads at a time; ends the program if it fails */
+    void (*start)(int readers); /* at most so many at a time; ends the program if it fails */
     /* Begins to read p->want bytes at p->from, and sets the job UNDER_WAY; when it is OVER, p->have
      * is the result. Or it is done, or fails, at once: sets p->have and leaves the job IDLE. */
     void (*begin_read)(struct piece *p);
@@ -42,7 +42,7 @@ struct backend {
 extern const struct backend backend_threads, backend_posix, backend_linux;
 
 enum fetched {
-    FETCHED,     /* send() need not wait for the disk (with the sources of appendix/ it may) */
+    FETCHED,     /* send() will not wait for the disk (with a source of appendix/ it still can) */
     FETCHING,    /* a job is under way */
     FETCH_FAILED /* errno says why. EIO: also if the file has become shorter; EAGAIN: the disk did
                     not answer, or jobs_refused(); ENOMEM */

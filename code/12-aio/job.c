@@ -78,6 +78,7 @@ void job_hand_back(struct job *job)
 
 static int taken;          /* jobs that jobs_next_over() may still return in this pass */
 static long long last_end; /* of any job, by now_ms() */
+static long long looked;   /* when jobs_take_over() was last called */
 static int given_up;       /* jobs that were given up and are not yet over */
 
 void job_begins(struct job *job)
@@ -90,10 +91,12 @@ bool job_is_lost(const struct job *job)
 {
     long long step = job->conn->options->timeout * 1000LL, waited = now_ms() - job->since;
     long long silent = now_ms() - last_end < waited ? now_ms() - last_end : waited;
+    /* Else the server may have been stopped (Ctrl-Z), and the job has ended meanwhile. */
+    bool has_looked = looked - (now_ms() - silent) >= step;
 
     if (silent >= step)
         jobs_ring(); /* a wake-up may have been lost (backend_posix.c): look again */
-    return silent > SILENT_STEPS * step || waited > LONGEST_STEPS * step;
+    return (silent > SILENT_STEPS * step && has_looked) || waited > LONGEST_STEPS * step;
 }
 
 bool job_give_up_if_lost(struct exchange *x, void (*drop)(struct job *))
@@ -131,6 +134,7 @@ void jobs_take_over(void)
 {
     uint64_t number;
 
+    looked = now_ms();
     while (read(event_fd, &number, sizeof number) < 0 && errno != EAGAIN)
         if (errno != EINTR) /* the descriptor would stay readable, and the loop never sleep */
             die_errno("read eventfd");
@@ -149,7 +153,7 @@ struct conn *jobs_next_over(void)
         list_remove(&job->node);
         over_count--;
         pthread_mutex_unlock(&over_lock);
-        if (job->state == UNDER_WAY) /* else IDLE: helper.c gave it up, nothing has ended */
+        if (job->state == UNDER_WAY) /* else IDLE: helper.c gave it up, which is no end of a job */
             last_end = now_ms();
         job->state = OVER;
         if (job->conn != NULL) {

@@ -50,6 +50,7 @@ static void look_up_run(struct job *job)
     struct look_up *l = (struct look_up *)job;
 
     l->found.asked = now_ms();
+    /* No thread can use the descriptor that reply_open() keeps for a shortage: EMFILE is 503. */
     look_up_opened(&l->found, open_below(l->docroot_fd, l->path));
     if (l->found.fd >= 0 && l->then != NULL)
         l->then(&l->found);

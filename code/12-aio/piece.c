@@ -64,8 +64,8 @@ static struct piece *piece_new(struct exchange *x)
         p->buffer = buffer;
         p->room = PIECE_SIZE;
         x->held = p;
-    } else if (buffer != NULL) {
-        munmap(buffer, PIECE_SIZE);
+    } else if (buffer != NULL) { /* not to the kernel: it may be the one of piece_init() */
+        piece_give_buffer(&(struct piece){.buffer = buffer, .room = PIECE_SIZE});
     }
     return p;
 }
@@ -150,7 +150,7 @@ enum fetched piece_fetch(struct exchange *x)
         return FETCHED;
     if (p->job.state == OVER) { /* its bytes are all sent, or it has brought none */
         p->job.state = IDLE;
-        if (p->have < 0 || exchange_offset(x) == p->wanted)
+        if (p->have < 0 || exchange_offset(x) == p->wanted) /* nothing could be sent of it */
             return piece_failed(p->have < 0 ? (int)-p->have : EIO);
     }
     piece_aim(p, x);
@@ -175,8 +175,8 @@ ssize_t piece_send(int fd, struct exchange *x, size_t most)
 }
 
 /* Keeps at most PIECE_KEPT unsent bytes and gives the large buffer back. The rest is read again:
- * from the page cache, with O_DIRECT from the disk. Also before the head: a client that reads
- * nothing may have a reply before this one. errno stays as it is. */
+ * from the page cache, with O_DIRECT from the disk. Called before the head is sent, too, if the
+ * socket is still full of the reply before. errno stays as it is. */
 void piece_blocked(struct exchange *x)
 {
     struct piece *p = x->held;

@@ -23,7 +23,7 @@
 #define READ_THREADS 16
 #define MOST_THREADS 1000
 
-static bool disk; /* jobs are over */
+static bool disk; /* jobs are over: jobs_take_over() is to be called */
 static int epoll_fd;
 
 static struct conn_ops ops = {.find = look_up_reply, .send = backend_send, .end = backend_end};
@@ -31,7 +31,8 @@ static struct conn_ops ops = {.find = look_up_reply, .send = backend_send, .end 
 /*
  * Registered once, edge-triggered, for both directions. By level epoll_wait() would return at once,
  * again and again, for the socket of a client that waits for the disk. An event that comes
- * meanwhile is not repeated: so when the job is over conn_handle() goes on until EAGAIN.
+ * meanwhile is lost, as conn_handle() cannot use it yet; so when the job is over conn_handle() goes
+ * on until EAGAIN, without waiting for another.
  */
 static bool enter(struct client *c)
 {
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
     struct options o;
     struct own_option own[] = {
         {'d', "BACKEND", BACKEND_HELP, NULL},
-        {'r', "N", "so many reads at a time, default 16", NULL},
+        {'r', "N", "N reads at a time, default 16", NULL},
         {'m', "N", APPENDIX_LOOK_UP_HELP, NULL},
         {'n', NULL, "do not note in a file's inode that it was read (O_NOATIME)", NULL},
     };

@@ -1,9 +1,10 @@
 /*
  * conn.h: a connection whose operations the kernel has in hand. `in_flight` counts the completions
- * that are to come with its address or its job's; the connection is freed only when that is 0.
+ * that are to come with its address or its job's (not of a job that has left); the connection is
+ * freed only when that is 0.
  *
  *                       a request is complete
- *     accept -> RECEIVING -----------------> REPLYING   waits for a piece of a lane (job.h)
+ *     accept -> RECEIVING -----------------> REPLYING   waits for a piece: memory (job.h)
  *                 |   ^                       |    |    open, stat: the job is the kernel's
  *                 |   |   all is sent,        |    |    read, send: the piece, too
  *                 |   +--- keep-alive --------+    |    held_up: polls for POLLOUT, has no piece

@@ -21,7 +21,8 @@
  * to read. A lane is a kind of work with pieces of its own: as many as its jobs may have under way.
  * NAMES: a worker of the kernel opens and stats the file. BYTES: a worker reads. In both the job
  * keeps its piece and the worker for as long as the disk takes. CACHED: it opens, reads and sends
- * what is in memory. The numbers of pieces leave workers for CACHED: uring_jobs_set_up().
+ * what is in memory, with a worker for each statx, which does not wait for the disk. The numbers of
+ * pieces leave workers for CACHED: uring_jobs_set_up(). With -r 1 or 2 none is left.
  */
 enum lane { CACHED, NAMES, BYTES, LANES };
 
@@ -29,7 +30,7 @@ struct uring_conn;
 
 struct uring_job {
     struct uring_conn *conn; /* NULL: it has left; the job is freed by its last completion */
-    bool at_disk;            /* an open, a stat or an unlinked read is in flight */
+    bool at_disk;            /* an open, a stat, or a worker's read is in flight */
     bool is_lost;            /* the disk has not answered, and the client was told 503 */
     bool is_tmpfs;           /* all of the file is in memory, and reads need no RWF_NOWAIT */
     bool cannot_tell;        /* the file system, FUSE, cannot say what is in memory */

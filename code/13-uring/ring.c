@@ -159,21 +159,23 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
 /*
  * Errors that pass. EAGAIN, EBUSY, ENOMEM: the kernel lacks memory, or took only some of the
  * submissions. EBADR: it had no memory to keep completions, and lost some. A connection that waits
- * for a lost one is shut at its time-out and never freed: the kernel may still use its memory. A
- * client whose accept was lost keeps its slot; submit_accept() accepts again. After EBADR, or with
- * no completion ready, this pauses: to try again at once would be a busy loop.
+ * for a lost one is shut at its time-out (after a receive, at the second one) and never freed: the
+ * kernel may still use its memory. One whose send was lost stays until the client ends it. A client
+ * whose accept was lost keeps its slot; submit_accept() accepts again. After EBADR, or if
+ * ring_next() can take no completion, this pauses: to try again at once would be a busy loop.
  */
 static void handle_failed_wait(int error)
 {
     static int said;
 
-    /* If a submission is left it may be the cancel for an earlier EBADR: a second is not needed.
-     * (The kernel reports EBADR only by a call that had nothing to submit.) */
+    /* The kernel reports EBADR only by a call that has submitted nothing. If submissions are left,
+     * the cancel for an earlier EBADR may be one of them: a second is not needed. */
     ring_lost |= error == EBADR && io_uring_sq_ready(&ring) == 0;
     errno = error;
     if (error != EAGAIN && error != EBUSY && error != ENOMEM && error != EBADR)
         die_errno("io_uring_enter");
-    if (io_uring_cq_ready(&ring) > 0 && error != EBADR)
+    bool can_go_on = io_uring_cq_ready(&ring) > 0 && io_uring_sq_space_left(&ring) >= RING_STEP;
+    if (can_go_on && error != EBADR)
         return;
     if (error != said)
         warn_errno("io_uring_enter");

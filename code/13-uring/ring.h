@@ -48,15 +48,15 @@ extern bool ring_lost;
 bool ring_next(struct io_uring_cqe *cqe);
 
 /*
- * Receive buffers belong to no connection. The kernel takes one when bytes arrive, not when the
- * receive is submitted, and the completion says which one; NULL if it took none. Each is given back
- * after its completion was handled, in the same pass of the loop.
+ * Receive buffers belong to no connection. A receive that waits for bytes holds none: the kernel
+ * takes one when bytes arrive, and the completion says which; NULL if it took none. Each is given
+ * back after its completion was handled, in the same pass of the loop.
  */
 const char *ring_received(const struct io_uring_cqe *cqe);
 void ring_give_back(const struct io_uring_cqe *cqe);
 
-/* True before Linux 6.13: a direct descriptor that is closed stays open until every operation of
- * the ring that was under way then has ended. close() alone would not tell the client. */
+/* True before Linux 6.13: a slot that is closed stays open until every operation of the ring that
+ * was under way then has ended, and only then is the client told. So shut the socket first. */
 bool ring_closes_late(void);
 
 /* Hands over the last submissions and frees the ring. */

@@ -1,7 +1,8 @@
 /*
  * 13-uring: the server submits accept, receive, open, stat, read and send to one queue of the
  * kernel. One system call hands over what is new and brings what is done. This file begins and ends
- * connections; what one does between, step by step, is in steps.c.
+ * connections; what one does between, step by step, is in steps.c. The states of a connection are
+ * drawn in conn.h; what a job, a piece and a lane are: job.h.
  *
  * Run:  build/bin/13-uring -p 8080 /usr/share/doc      (-r 8: that many workers of the kernel)
  * Poke: strace build/bin/13-uring -p 8080 /usr/share/doc
@@ -23,15 +24,16 @@
 #include "options.h"
 #include "stop.h"
 
-#define WORKERS 256 /* how many of them may wait for the disk: job.c */
+#define WORKERS 256 /* threads of the kernel; 192 may wait for the disk: uring_jobs_set_up() */
 
-static enum { NOTHING, ONE, MANY, CANCELLED, WATCH } accepting; /* what is submitted for that */
-static long long paused_until;                                  /* no accept before, by now_ms() */
+/* What is submitted for the listening socket: one accept, a multishot one, a cancel, a poll. */
+static enum { NOTHING, ONE, MANY, CANCELLED, WATCH } accepting;
+static long long paused_until; /* no accept before, by now_ms() */
 
 /*
  * Submits an accept. The sockets get slots in the ring's table (direct descriptors), not
  * descriptors of the process. Hazard: accept(2) without a free descriptor leaves the connection in
- * the queue; the ring has taken it out, and if the table is full (ENFILE) it closes it without a
+ * the queue. The ring first takes it out, and if the table is full (ENFILE) it closes it without a
  * reply. So: while there are more free slots than one wait can bring connections
  * (RING_COMPLETIONS), one submission accepts them all. With fewer, each accepts one. With none, the
  * server only polls whether a connection is pending, and on_pending() ends another client. If
@@ -69,7 +71,7 @@ static void close_slot(int slot)
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
-/* Ends a connection. If operations are in flight, which name it, the first call shuts its socket,
+/* Ends a connection. While operations that name it are in flight, the first call shuts its socket,
  * so that they fail soon, and on_completion() calls again after each. With none in flight it closes
  * the slot and frees. If ring_closes_late() a socket that is not half_closed is shut before that. A
  * job at the disk leaves first: its own completion frees it. */
@@ -91,7 +93,7 @@ static void end_connection(struct uring_conn *c)
     close_slot(c->slot);
     uring_conn_free(c);
     /* endregion: last */
-    paused_until = 0; /* the slot is free: accept without a pause */
+    paused_until = 0; /* the slot is free: try to accept, whatever the pause was for */
 }
 
 /* Ends the client that uring_conn_that_leaves() names, if any. The server accepts none until its
@@ -213,7 +215,8 @@ static void event_loop(int listen_fd, const struct options *o)
             stop_receiving();
         else if (ring_room())
             submit_accept(listen_fd);
-        long long began = now_ms(); /* before the wait, which looks once more at who is overdue */
+        /* Taken before the wait: who is overdue by then has had its completions taken once more. */
+        long long began = now_ms();
         int ms = timeout_ms();
         ring_wait(ms);
         take_completions();

@@ -18,7 +18,7 @@
 #define LATE_MS       1000 /* a client that has waited for the disk so long is given a new step */
 #define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
 #define LONGEST_STEPS 30   /* ... or has answered other clients, but not this one */
-#define LOST_MOST     128  /* jobs that the disk has not answered: then all others get 503 */
+#define LOST_MOST     128  /* jobs without an answer: then each request for the disk gets 503 */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1
@@ -56,7 +56,7 @@ static struct io_uring_sqe *submit(struct uring_conn *c, enum step step)
 
 /* ---- receive */
 
-/* The submission has no buffer: the kernel chooses one when bytes arrive. */
+/* The submission has no buffer: the kernel takes one of the ring's for the bytes that arrive. */
 static bool receive(struct uring_conn *c)
 {
     struct io_uring_sqe *sqe = submit(c, RECEIVED);
@@ -71,6 +71,7 @@ static bool receive(struct uring_conn *c)
  * How often in a row a receive may find no buffer (ENOBUFS) before its connection ends. All buffers
  * come back in this pass of the loop, so the receive is submitted again. Each pass serves 64
  * (RECEIVE_BUFFERS): each of uring_conns should have had its turn after uring_conns / 64 passes.
+ * This allows four times that, and 64 where there are few.
  */
 static int starved_most(void)
 {
@@ -146,7 +147,7 @@ static bool go_on_with_reply(struct uring_conn *c)
 {
     struct uring_job *job = c->job;
 
-    if (options->verbose && job->used != 0) /* 0: this reply replaces another */
+    if (options->verbose && job->used != 0) /* 0: this reply replaces one that is logged */
         reply_log(&job->reply, &job->request);
     if (job->used > 0) /* behind it may be the next request */
         uring_conn_forget(c, (size_t)job->used);
@@ -318,7 +319,7 @@ static void socket_command(struct io_uring_sqe *sqe, const struct uring_conn *c,
     sqe->flags |= IOSQE_FIXED_FILE;
 }
 
-/* unsent_unlimited() of unsent.h. Where it fails the limit stays. */
+/* As unsent_unlimited() of unsent.h, and always, as in 06 to 12. Where it fails the limit stays. */
 static void lift_limit(struct uring_conn *c)
 {
     static const int none = 0;
@@ -432,8 +433,8 @@ bool steps_go_on(struct uring_conn *c)
 
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe)
 {
-    /* The operation is submitted again. So is the receive that steps_stop_waiting() has cancelled;
-     * then it does not wait, and on EAGAIN on_received() begins to linger. */
+    /* The operation is submitted again. So is the receive that steps_stop_waiting() has cancelled:
+     * now with MSG_DONTWAIT, and on EAGAIN on_received() begins to linger. */
     bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED;
 
     if (interrupted && step != OPENED && step < WRITABLE)

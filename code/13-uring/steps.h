@@ -27,8 +27,8 @@ bool steps_begin(struct uring_conn *c);
 /* serve_refusal() of refusal.h, by the ring. The caller's next submission must close the slot. */
 void steps_refuse(int slot);
 
-/* steps_go_on() submits the next step of a connection, of which none is in flight, or lets its job
- * wait for a piece. steps_completed() takes the result of a step, and goes on. */
+/* steps_go_on() submits the next step of a connection that has none in flight, or lets its job wait
+ * for a piece. steps_completed() takes the result of a step, and goes on. */
 bool steps_go_on(struct uring_conn *c);
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe);
 
@@ -38,7 +38,7 @@ void steps_stop_waiting(struct uring_conn *c);
 
 /* The deadline has passed. RECEIVING: steps_stop_waiting(). REPLYING: if the reply waits for its
  * client, false; else a new deadline, or, if the disk has taken too long, 503 (false if a part of
- * the reply is sent). LINGERING: another look, or false without credit. */
+ * the reply is sent, and without memory). LINGERING: another look, or false without credit. */
 bool steps_expire(struct uring_conn *c);
 
 /* Shuts the socket; `how` as in shutdown(2). `step` is HALF_CLOSED or SHUT, for the completion. */

@@ -13,7 +13,7 @@ struct options {
     int port;         /* -p: 0 asks the system for a free one */
     int backlog;      /* -b: length of the queue of connections not yet accepted */
     int workers;      /* -w: processes, threads or children; 0 means the server's own default */
-    int timeout;      /* -t: seconds a client may be silent */
+    int timeout;      /* -t: seconds for a step: a request, or 64 KiB of a reply */
     bool verbose;     /* -v: a line on stderr for every request */
     const char *docroot;
     int docroot_fd; /* DOCROOT, opened: every file is opened below it */
