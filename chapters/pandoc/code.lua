@@ -167,28 +167,54 @@ local function numbers_of(lines)
   return (#runs == 1 and runs[1].first == runs[1].last and 'line ' or 'lines ') .. table.concat(texts, ', ')
 end
 
--- "accept" or "2-3": the first and the last line of the listing that are meant, or nil.
+local NUMBERS = '^(%d+)%-?(%d*)$'
+
+-- The first line from this one on that holds the text, or nil.
+local function line_with(text, lines, from)
+  for index = from or #lines + 1, #lines do
+    if lines[index].text:find(text, 1, true) then return index end
+  end
+end
+
+-- "accept", "2-3", "n = read(" or "n = read( ... break": the first and the last line of the listing that are meant, or
+-- nil. A text is in one line alone; behind the dots it is the next that has it.
 local function span_of(item, lines, region)
-  local from, to = item:match('^(%d+)%-?(%d*)$')
+  local from, to = item:match(NUMBERS)
   if from then
     from, to = tonumber(from), tonumber(to) or tonumber(from)
     return from >= 1 and from <= to and to <= #lines and from, to
+  elseif not region then
+    local first, last = item:match('^(.-) %.%.%. (.+)$')
+    from = line_with(first or item, lines, 1)
+    to = line_with(last or item, lines, from)
+    return to and not line_with(first or item, lines, from + 1) and from, to
   end
-  for index, line in ipairs(region and lines or {}) do
+  for index, line in ipairs(lines) do
     from = line.place == region.first and index or from
     to = line.place == region.last and index or to
   end
   return to and from, to
 end
 
--- mark="fork 3-4", or steps="accept | fork 7 | close": gives a class to lines of the listing, by the
--- names of regions inside it or by their numbers. Returns how many steps there are.
+-- "loop 3-4" -> { "loop", "3-4" }; what is not all regions and numbers is a text.
+local function items_of(part, regions)
+  local items = common.split(part, '%S+')
+  local is_text = items:find_if(function(item) return not (regions[item] or item:match(NUMBERS)) end)
+  return is_text and pandoc.List { part } or items
+end
+
+-- mark="fork | n = read(", or steps="accept | close(fd) ... }": gives a class to lines of the listing, by the names of
+-- regions inside it or by a text in them. By their numbers only if they are written here: those of a file move with its
+-- next change. Returns how many steps there are.
 local function stress(block, name, lines, regions)
   local steps = common.split(block.attributes[name], '[^|]+')
+  local is_of_a_file = block.attributes.include or block.attributes.from
   for step, part in ipairs(steps) do
-    for item in part:gmatch('%S+') do
+    for _, item in ipairs(items_of(part, regions)) do
       local from, to = span_of(item, lines, regions[item])
-      if not from then
+      if item:match(NUMBERS) and is_of_a_file then
+        common.fail(item, '%s: line %s of a file may be another one soon: give a text that is in it', name, item)
+      elseif not from then
         common.fail(item, '%s: "%s" is neither a region inside this listing nor lines of it', name, item)
       end
       for index = from or 1, from and to or 0 do

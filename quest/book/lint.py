@@ -36,6 +36,7 @@ EXEMPT = {
 }
 WORDS = (1500, 3000)
 LEAST_OF_AN_ESSAY = 800
+FILE_WITH_SIZE = re.compile(r"\| `(code/[\w./-]+)` \|.* (\d+) lines")
 NOT_PROSE = {"answer", "box", "machine", "when"}  # of .when blocks the reader sees one
 
 Problems = Iterator[str]  # file:line: what
@@ -106,6 +107,15 @@ def check_length(chapter: Outline) -> Problems:
     least = LEAST_OF_AN_ESSAY if chapter.metadata.get("kind") == "essay" else WORDS[0]
     if chapter.is_chapter and not least <= count <= WORDS[1]:
         yield f"{chapter.source}:1: {count} words; a chapter of its kind has {least} to {WORDS[1]}"
+
+
+def check_sizes(chapter: Outline) -> Problems:
+    """How many lines a file has that a table names. In tens: that stays true after a change of a few lines."""
+    for line, text in enumerate(Path(chapter.source).read_text(encoding="utf-8").splitlines(), 1):
+        if (row := FILE_WITH_SIZE.match(text)) and (path := Path(row[1])).is_file():
+            has = len(path.read_bytes().splitlines())
+            if abs(int(row[2]) - has) > 7:
+                yield f"{chapter.source}:{line}: {path} has {has} lines, not {row[2]}: write {(has + 5) // 10 * 10}"
 
 
 def check_language(outline: Outline) -> Problems:
@@ -221,7 +231,7 @@ def faults(chapters: list[Outline], slides: list[Outline]) -> Problems:
     in_tracks = {name for track in tracks.read_tracks() for name in track.named()}
     ids = {heading.id for outline in slides for heading, _ in outline.sections()}
     for chapter in chapters:
-        for check in (check_template, check_exercises, check_length):
+        for check in (check_template, check_exercises, check_length, check_sizes):
             yield from check(chapter)
     for outline in chapters + slides:
         yield from check_language(outline)

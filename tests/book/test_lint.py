@@ -51,7 +51,7 @@ EXERCISE = "::: exercise\nOne?\n:::\n\n" + ANSWER
 RECAP = "- One.\n- Two.\n"
 COVER = SLIDE.replace("Say it.", "Ask. Then show it.")
 INNER = "/* region: inner */\nint loop;\n/* endregion: inner */"
-STEPS = '\n``` {.c include="code/01-one/server.c" region="loop" steps="inner | 1"}\n```\n'
+STEPS = '\n``` {.c include="code/01-one/server.c" region="loop" steps="inner | int loop"}\n```\n'
 
 
 @pytest.fixture
@@ -126,6 +126,8 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (TALK, 'slide = "title"', 'slide = "none"', 'no slide has the id "none"'),
         (TALK, "number = 1", "number = =", "talk-map.toml: "),
         (CODE, "int loop;", INNER, f'{CODE}:2: region "inner" is shown by no chapter and no slide'),
+        (CHAPTER, "summary: A summary.\n---\n", f"summary: A summary.\n---\n\n| `{CODE}` | all | *new*, 20 lines |\n",
+         f"{CODE} has 3 lines, not 20: write 0"),
         (PLOTS, "latency", "latency\tx\nlost", f'{PLOTS}:1: figure "lost" is shown by no chapter'),
         (PLOTS, "# name", "# other", ""),
     ],
