@@ -59,7 +59,7 @@ def test_bad_usage(target: Target, run: Run) -> None:
 
 #: Options of one server: to numbers that are none, and to names that it does not know.
 OWN: dict[str, dict[str, tuple[str, ...]]] = {
-    "11-sendfile": {"-s": ("no-such", "read+two", "")},
+    "11-sendfile": {"-s": ("no-such", "read+two", "", "mor+sendfile", "writev+sendfile", "writev+splice")},
     "12-aio": {"-d": ("no-such", ""), "-r": ("0", "x"), "-m": ("-1", "udp")},
     "13-uring": {"-r": ("", "0", "-1", "x", "1x", "4097", HUGE)},
     "15-slashdot": dict.fromkeys(("-c", "-l", "-r"), ("0", "x", "-1", "")) | {"-s": ("x", "-1", "")},

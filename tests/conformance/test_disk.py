@@ -4,6 +4,7 @@ museum disk (benchmarks/disk), mounted below the docroot of the server.
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -196,6 +197,25 @@ def test_time_in_which_the_server_was_stopped_is_not_the_disk_s(own_site: Site, 
         assert c.read_reply().status == 200
 
 
+@contract("disk-wait", "500", "leaks", servers=("13-uring",))
+def test_a_ring_waits_for_so_many_files_at_a_time(disks: Disks) -> None:
+    """When so many have had no answer, who needs a disk is told 503 at once; until the dead ones are gone."""
+    many = f"files=200x{SIZE}"
+    dead = disks.mount("names", *NEVER, "--metadata", "cold", many), disks.mount("bytes", *NEVER, many)
+    disks.mount("other", "--speed", "100", f"files=10x{SIZE}")
+    server = disks.server("-t", "1")
+    waiting = server.crowd(130)  # LOST_MOST is 128; of 64 names and of 128 files there is room for one more
+    for number, c in enumerate(waiting):
+        c.send(request(path("names" if number < 60 else "bytes", number + 60), "Connection: close"))
+    for c in waiting:
+        assert c.read_reply().status == 503
+    assert server.get(path("other", 3)).status == 503
+    assert server.serves()
+    for disk in dead:
+        disk.end()
+    assert wait_until(lambda: server.get(path("other", 3)).status == 200, server.patience.limit)
+
+
 @contextlib.contextmanager
 def paused(pid: int) -> Iterator[None]:
     proc.stop(pid)
@@ -220,6 +240,16 @@ def test_pages_that_leave_memory_while_they_are_sent(own_site: Site, disks: Disk
         while not c.hears_nothing(server.patience.silence):
             c.read_exactly(1)
         assert server.serves()
+
+
+@contract("bystander", "mechanism", servers=("12-aio", "15-slashdot"))
+def test_the_loop_opens_what_is_in_memory_and_nothing_else(traced: Traced) -> None:
+    """Where the disk would have to be asked for a name the kernel is to say so, and a thread waits."""
+    server, trace = traced("openat2")
+    for _ in range(3):
+        assert server.serves()
+    own = [call for call in tracing.parsed(trace.completed()) if call.pid == server.serving()[0]]
+    assert all(re.search(r"RESOLVE_CACHED|0x20\b", call.arguments) for call in own), own
 
 
 # ---- who does the waiting, and fails

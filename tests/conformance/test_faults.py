@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import proc, tracing
-from tests.conformance.matrix import FORKING, LISTENING, SHAPES, WAITING, contract, kind
+from tests.conformance.matrix import FORKING, LISTENING, RINGS, SHAPES, WAITING, contract, kind
 from tests.conformance.process import (
     STOP_GRACE,
     Server,
@@ -125,6 +125,21 @@ def test_slow_readers_leave_for_who_comes(start: Start) -> None:
         reader.read_exactly(2 << 20)
 
 
+@contract("emfile", "concurrency", servers=WAITING)
+def test_who_lingers_leaves_for_who_comes(start: Start) -> None:
+    """His last reply has not arrived after a second, and could have six hundred. (503: as above.)"""
+    server = start("-t", "600", wrapper=["/usr/bin/prlimit", "--nofile=32"])
+    last = request("/medium.bin", "Range: bytes=0-59999", "Connection: close")
+    server.crowd(40, last, receive_buffer=4096)
+
+    def served() -> bool:
+        reply = server.ask(LAST)
+        assert reply.status == 503 or (reply.status, reply.body) == (200, HELLO)
+        return reply.status == 200
+
+    assert wait_until(served, 2 * server.patience.limit)
+
+
 @contract("no-process", "survives", servers=FORKING)
 def test_no_process(start: Start, unprivileged: Unprivileged) -> None:
     """fork() fails: that client is told or dropped, soon, and the next one is served."""
@@ -155,6 +170,16 @@ def test_no_process_now_and_then(traced: Traced, target: Target) -> None:
             served.append(data.startswith(b"HTTP/1.1 200 ") and data.endswith(HELLO))
             assert served[-1] or data == b"" or data.startswith(b"HTTP/1.1 503 "), c.transcript()
     assert served == [True, False, True, True, False, True, True]
+
+
+@contract("no-process", "survives", servers=("12-aio",))
+def test_fewer_threads_than_were_asked_for(traced: Traced, target: Target) -> None:
+    """Four look up files, and one of three reads them; that is said."""
+    if target.spare_threads:
+        pytest.skip("the first of all is not the server's own")
+    server, _ = traced(tracing.FORKS, "-r", "3", inject=f"{tracing.FORKS}:error=EAGAIN:when=6+")
+    assert server.serves()
+    assert server.stderr().startswith("12-aio: pthread_create: 1 threads instead of 3: ")
 
 
 @contract("no-process", "concurrency", servers=FORKING)
@@ -353,6 +378,16 @@ def test_opening_a_file_fails(traced: Traced) -> None:
     server, _ = traced("openat2", inject="openat2:error=EIO:when=1..1", operations=True)
     assert server.get("/hello.txt").status == 500
     assert wait_until(server.serves, server.patience.limit)  # the first call of each thread fails
+
+
+@contract("500", "leaks", servers=[name for name in SHAPES if name not in RINGS])
+def test_a_file_that_is_open_and_cannot_be_looked_at(traced: Traced, docroot: Site) -> None:
+    """It is closed again."""
+    stat = "fstat,newfstatat"
+    server, _ = traced(stat, inject=f"{stat}:error=EIO", path=docroot.root / "hello.txt")
+    for _ in range(3):
+        assert server.get("/hello.txt").status == 500
+    assert server.settles()
 
 
 @contract("survives", "leaks", servers=LISTENING)

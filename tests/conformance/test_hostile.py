@@ -122,23 +122,23 @@ def test_draining_is_bounded(server: Server) -> None:
     assert server.settles()
 
 
+def unsent(server: Server) -> int:
+    """The most bytes in a send queue of its connections (tx_queue of /proc/net/tcp)."""
+    port = f":{server.address[1]:04X}"
+    lines = Path("/proc/net/tcp").read_text().splitlines()  # thousands, of connections that are over
+    rows = [line.split() for line in lines if port in line]
+    ours = [row for row in rows if row[1].endswith(port)]
+    return max(int(row[4].split(":")[0], 16) for row in ours if row[3] != "0A")
+
+
 @contract("memory", servers=("02-inetd", *SHAPES))
 def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docroot: Site) -> None:
     """The limit, what the client's own kernel takes at first, and the last portion added."""
     content = (docroot.root / "big.bin").read_bytes()
-
-    def unsent() -> int:
-        """The most bytes in a send queue of its connections (tx_queue of /proc/net/tcp)."""
-        port = f":{server.address[1]:04X}"
-        lines = Path("/proc/net/tcp").read_text().splitlines()  # thousands, of connections that are over
-        rows = [line.split() for line in lines if port in line]
-        ours = [row for row in rows if row[1].endswith(port)]
-        return max(int(row[4].split(":")[0], 16) for row in ours if row[3] != "0A")
-
     with server.download() as c:
-        assert wait_until(lambda: unsent() > 0, server.patience.limit)
+        assert wait_until(lambda: unsent(server) > 0, server.patience.limit)
         c.hears_nothing(server.patience.silence)
-        assert unsent() <= 512 * 1024
+        assert unsent(server) <= 512 * 1024
         assert c.read_exactly(len(content)) == content  # who reads after all gets everything
 
 
@@ -152,8 +152,20 @@ def test_the_limit_is_lifted_for_who_reads(traced: Traced) -> None:
             server.patience.silence if options else server.patience.limit,
         )
         assert lifted == (options == ())
+        limit = ("", "131072", *options)[-1]
+        assert any(f"NOTSENT_LOWAT, [{limit}]" in line for line in trace.lines())
         if server.target.name != "15-slashdot":  # the others have no such option
             break
+
+
+@contract("memory", "mechanism", servers=RINGS)
+def test_a_ring_lifts_the_limit_for_who_reads(server: Server) -> None:
+    """No call shows that. Who has read a megabyte and then stops has more in the kernel than the limit allows."""
+    if tuple(int(n) for n in os.uname().release.split(".")[:2]) < (6, 7):
+        pytest.skip("before Linux 6.7 a ring cannot")
+    with server.download() as c:
+        c.read_exactly(2 << 20)
+        assert wait_until(lambda: unsent(server) > 512 * 1024, server.patience.limit)
 
 
 @contract("pipelining", "survives", "outside", servers=("12-aio", "15-slashdot"))

@@ -377,3 +377,17 @@ def test_libowfat_does_not_say_that_it_could_not_watch(traced: Traced) -> None:
     server, _ = traced("epoll_ctl", inject="epoll_ctl:error=ENOSPC:when=2")
     assert server.get("/hello.txt").status == 503
     assert server.serves()
+
+
+@contract("leaks", "memory", servers=("16-coroutines",))
+def test_who_is_refused_leaves_no_stack(traced: Traced) -> None:
+    """He cannot be registered, when he has one already; it is the next one's."""
+    server, _ = traced("epoll_ctl", inject="epoll_ctl:error=ENOSPC:when=2+")
+
+    def stacks() -> int:
+        assert server.get("/hello.txt").status == 503
+        ranges = [line.split()[0].split("-") for line in proc.text(server.pid, "maps").splitlines()]
+        return sum(int(end, 16) - int(begin, 16) == 64 << 10 for begin, end in ranges)
+
+    before = stacks()
+    assert [stacks() for _ in range(5)] == [before] * 5

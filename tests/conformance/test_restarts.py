@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import threading
@@ -69,6 +70,13 @@ def test_all_workers_serve(start: Start, sockets: tuple[str, ...]) -> None:
         assert server.serves()
     else:
         assert wait_until(both, server.patience.limit)
+
+
+@contract("mechanism")
+def test_a_worker_for_each_core(start: Start) -> None:
+    """Where nobody says how many: the -w 1 of all other tests is taken out here."""
+    server = start(wrapper=["/bin/sh", "-c", 'program=$1; shift 3; exec "$program" "$@"', "sh"])
+    assert len(server.children()) == len(os.sched_getaffinity(0))
 
 
 @contract("setup-failure")
@@ -320,6 +328,21 @@ def test_clients_that_pipeline_over_a_restart(start: Start, docroot: Site, worke
 
 
 @contract("stop")
+def test_a_worker_that_does_not_stop_is_killed(start: Start, target: Target) -> None:
+    """Some seconds later, by a clock that is fast; whatever wakes the master has it look at that."""
+    server = start("-w", "2", env=tracing.preload(target, CLOCK_SPEED="20"))
+    proc.stop(server.children()[0])
+    server.signal(signal.SIGTERM)
+
+    def ends() -> bool:
+        proc.send(server.pid, signal.SIGUSR1)
+        return not server.alive()
+
+    assert wait_until(ends, server.patience.limit)
+    assert server.wait() == 0
+
+
+@contract("stop")
 def test_stopping_after_a_restart(start: Start, docroot: Site) -> None:
     """Those of before are another program's: they are told as well, and finish what they send."""
     server = start("-t", "60", "-w", "16")
@@ -491,6 +514,7 @@ def test_a_program_that_cannot_be_started_anew(start: Start, program: Path) -> N
     for number, (script, why) in enumerate(
         (
             ("echo two >&2\necho lines >&2\nexit 3\n", r"status 3, .*: two lines"),
+            ("head -c 3000 /dev/zero | tr '\\0' x >&2\nexit 3\n", r"status 3, .*: x{512}"),
             ("kill -KILL $$\n", r"signal 9, the old one goes on"),
             (None, r"status 1, .* execvp .*: No such file or directory"),
         )
@@ -504,6 +528,19 @@ def test_a_program_that_cannot_be_started_anew(start: Start, program: Path) -> N
         assert re.fullmatch(expected, server.stderr().splitlines()[-1])
         assert server.children() == before
         assert server.serves()
+
+
+@contract("survives")
+def test_what_a_program_says_before_it_is_ready(start: Start, target: Target, program: Path) -> None:
+    """It is no failure, and is told."""
+    server = start_by(start, program)
+    before = server.children()
+    replace(program, f'echo in good time >&2\nexec {shlex.quote(str(target.binary))} "$@"\n')
+    server.signal(signal.SIGHUP)
+    assert wait_until(lambda: "\n" in server.stderr(), server.patience.limit)
+    assert server.stderr() == "15-slashdot: restart: the new program is ready, and said: in good time\n"
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+    assert server.serves()
 
 
 @contract("survives", "stop")

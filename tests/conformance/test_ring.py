@@ -2,7 +2,9 @@
 of, and what is said where there is none.
 """
 
+import ctypes
 import functools
+import os
 import re
 import resource
 import signal
@@ -292,6 +294,15 @@ def test_an_operation_that_fails(traced: Traced, call: str, error: str, when: st
     assert wait_until(server.serves, server.patience.limit)  # the fault may come to it, too
 
 
+@contract("survives", "keep-alive")
+def test_receives_that_find_no_buffer_now_and_then(traced: Traced) -> None:
+    """Only those in a row are counted: however many there are, the connection lives."""
+    server, _ = traced("recvfrom", inject="recvfrom:error=ENOBUFS:when=1+2", operations=True)
+    with server.connect() as c:
+        for _ in range(100):
+            assert c.ask().body == HELLO
+
+
 @contract("survives", "leaks")
 def test_a_receive_that_never_finds_a_buffer(traced: Traced) -> None:
     """It is submitted again as often as others may be before it, which are none here: not thousands of times."""
@@ -353,6 +364,37 @@ def test_no_ring_or_half_of_one(
         done = run(*trace.wrapper(), target.binary, "-p", "0", docroot.root, env=trace.env)
         said = complaint(done, EXIT_UNSUPPORTED, target.binary.name)
         assert said.startswith("io_uring") and what in said
+
+
+@contract("setup-failure")
+def test_a_limit_is_no_lack_of_the_kernel(target: Target, run: Run, docroot: Site, tmp_path: Path) -> None:
+    """Of descriptors: as with any other call. Whoever is told 77 gives up, and tests are skipped."""
+    for call in ("io_uring_setup", "io_uring_register"):
+        trace = tracing.Trace(tmp_path / call, call, inject=f"{call}:error=EMFILE:when=1+")
+        done = run(*trace.wrapper(), target.binary, "-p", "0", docroot.root, env=trace.env)
+        assert complaint(done, 1, target.binary.name).endswith(": Too many open files")
+
+
+def kernel_has_such_rings() -> bool:
+    """Asked for as ring_set_up() does, by linux/io_uring.h."""
+    cqsize, submit_all, single_issuer, defer_taskrun = 1 << 3, 1 << 7, 1 << 12, 1 << 13
+    params = (ctypes.c_uint32 * 30)()
+    params[1], params[2] = 512, cqsize | submit_all | single_issuer | defer_taskrun
+    fd: int = ctypes.CDLL(None).syscall(425, 256, params)
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+@contract("setup-failure", "listening-line")
+def test_it_does_not_say_that_a_kernel_lacks_what_it_has(start: Start) -> None:
+    """Else nearly all tests here were skipped, and passed."""
+    if not kernel_has_such_rings():
+        pytest.skip("no io_uring as of Linux 6.1, or it is forbidden")
+    try:
+        start()
+    except pytest.skip.Exception as error:
+        pytest.fail(str(error))
 
 
 @contract("memory", "survives")

@@ -5,6 +5,7 @@ whatever becomes of the disk, the file and the client meanwhile.
 
 import itertools
 import os
+import re
 import resource
 import signal
 import time
@@ -13,7 +14,7 @@ import pytest
 
 from tests.conformance import proc, tracing
 from tests.conformance.matrix import SANITIZED, contract, kind
-from tests.conformance.process import STOP_GRACE, Server, Target, wait_until
+from tests.conformance.process import STOP_GRACE, Server, Target, limited, wait_until
 from tests.conformance.programs import Start, Traced
 from tests.conformance.site import (
     HELLO,
@@ -148,6 +149,32 @@ def test_a_file_that_shrinks(target: Target, start: Start, own_site: Site, left:
         assert server.serves(), options
 
 
+@contract("survives", "leaks", "any-length", servers=BOTH)
+def test_who_leaves_in_the_middle_leaves_nothing_to_the_next(target: Target, start: Start) -> None:
+    """No byte that was read for him, and no part of the file in the memory of the server."""
+    for *options, body in ways(target):
+        if options[-1] not in (body, f"more+{body}"):
+            continue
+        server = start(*options)
+        with server.download(window=65536) as c:
+            c.read_exactly(1 << 20)
+        assert server.settles(), options
+        assert server.get("/medium.bin").body == noise(300_007), options
+        assert server.settles(), options
+        assert "big.bin" not in proc.text(server.pid, "maps"), options
+
+
+@contract("emfile", "any-length", servers=SENDFILE)
+def test_no_descriptor_for_a_pipe(start: Start) -> None:
+    """One for the client and one for the file are left: sendfile() needs no more."""
+    server = start("-s", "more+splice")
+    with server.download():  # has the pipe that was there from the start
+        used = proc.descriptors(server.pid)
+        (_, second, *_) = [fd for fd in range(len(used) + 2) if fd not in used]
+        with limited(server, "nofile", second + 1):
+            assert server.get("/medium.bin").body == noise(300_007)
+
+
 @contract("mechanism", servers=SENDFILE)
 def test_head_and_body_share_a_packet(start: Start) -> None:
     """The least of several counts: TCP may send twice when an acknowledgement is late."""
@@ -188,6 +215,11 @@ def test_the_calls_of_a_way(traced: Traced) -> None:
             used -= {"sendto"}
             expected -= {"sendto"}
         assert used == expected, (head, body)
+        lines = trace.completed()
+        corks = re.findall(r"TCP_CORK, \[([01])\]", "\n".join(lines))
+        assert corks == (["1", "0"] * 2 if head == "cork" else []), (head, body)  # else the last packet waits
+        splices = [line for line in lines if " splice(" in line]
+        assert not any("SPLICE_F_MORE" in line for line in splices[-1:]), (head, body)
 
 
 @contract("mechanism", servers=AIO)
@@ -279,6 +311,41 @@ def slow_disk(traced: Traced, site: Site, size: int, backend: str) -> tuple[Serv
     slow = [COLD, f"pread64,sendfile:delay_enter={int(DELAY * 1e6)}"]
     calls = "pread64,preadv2,sendfile"
     return traced(calls, "-d", backend, inject=slow, path=path, root=site.root)
+
+
+@contract("any-length", "concurrency", servers=AIO)
+def test_more_reads_than_may_be_under_way(target: Target, traced: Traced) -> None:
+    """One at a time: who waits has his turn when the one before is over, however many there were."""
+    for backend in backends(target, "threads", "posix", "linux", "threads-sendfile", "readahead"):
+        server, _ = traced("preadv2", "-d", backend, "-r", "1", inject=COLD)
+        for c in server.crowd(3, request("/medium.bin") * 2):
+            for _ in range(2):
+                assert c.read_reply().body == noise(300_007), backend
+
+
+@contract("404", "survives", servers=AIO)
+def test_a_reply_without_a_file_that_finds_no_room(traced: Traced) -> None:
+    """It has no piece that could be kept. (The request behind it is the event that says: try again.)"""
+    server, trace = traced("sendto", inject="sendto:error=EAGAIN:when=1")
+    with server.connect() as c:
+        c.send(request("/no-such.txt"))
+        assert trace.saw("EAGAIN", server.patience.limit)
+        assert c.ask().status == 404
+        assert c.read_reply().body == HELLO
+
+
+@contract("survives", "concurrency", servers=AIO)
+def test_what_a_thread_says_of_the_socket_may_be_old(traced: Traced) -> None:
+    """It was full. If there was an event since then no other comes, and the thread tries again; else it does not."""
+    inject = [COLD, "sendfile:error=EAGAIN:delay_exit=300000:when=1"]
+    server, trace = traced("preadv2,sendfile", "-d", "threads-sendfile", "-r", "1", inject=inject)
+    with server.connect() as c:
+        c.send(request("/medium.bin"))
+        assert trace.saw("EAGAIN", server.patience.limit)  # of preadv2(): now a thread has the socket
+        assert c.ask().body == noise(300_007)
+        assert c.read_reply().body == HELLO
+    with server.download():
+        assert server.rests()
 
 
 @contract("concurrency", "mechanism", servers=AIO)
@@ -406,3 +473,17 @@ def test_a_helper_that_dies_and_one_that_survives(start: Start, who: str) -> Non
         server.signal(signum)
         assert server.wait(STOP_GRACE / 2 * server.patience.factor) == status
         assert wait_until(lambda pid=helper: not proc.alive(pid), server.patience.limit)  # type: ignore[misc]
+
+
+@contract("stop", "stop-in-flight", servers=AIO)
+def test_a_helper_does_not_hear_ctrl_c(start: Start) -> None:
+    """The reply in flight may need it yet; it ends with the server."""
+    server = start("-m", "unix")
+    assert server.serves()
+    (helper,) = server.children()
+    with server.download():
+        server.signal_group(signal.SIGINT)
+        assert wait_until(lambda: not server.listens(), server.patience.limit)
+        assert server.rests() and proc.alive(helper)
+    assert server.wait() == 0
+    assert server.stderr() == ""

@@ -4,6 +4,7 @@ come and go: test_restarts.py.
 
 import itertools
 import os
+import re
 import resource
 import tempfile
 import time
@@ -83,6 +84,17 @@ def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(traced: Traced
     assert trace.count("epoll_ctl") <= 3 + 3  # signals, disk, guests; and slow clients
 
 
+@contract("mechanism")
+def test_a_silent_client_is_not_accepted_at_once(traced: Traced) -> None:
+    """No socket listens without TCP_DEFER_ACCEPT (tcp(7)): a worker hears of a client with his request."""
+    server, trace = traced("setsockopt,listen", "-w", "2")
+    assert server.serves()
+    text = "\n".join(trace.completed())
+    listening = set(re.findall(r" listen\((\d+),", text))
+    assert listening == set(re.findall(r" setsockopt\((\d+), SOL_TCP, TCP_DEFER_ACCEPT, \[1\]", text))
+    assert len(listening) == 2
+
+
 @contract("file-changes", "content-length", "last-modified", "404")
 @pytest.mark.long
 def test_a_kept_file_that_changes_is_seen_within_a_second(start: Start, own_site: Site) -> None:
@@ -112,6 +124,7 @@ def test_a_kept_file_that_changes_is_seen_within_a_second(start: Start, own_site
         reply = server.get(f"/{path.name}")
         if path.stem == "vanished":
             assert reply.status == 404
+            assert not any(str(path) in what for what in proc.descriptors(server.serving()[0]).values())  # nor kept
         else:
             assert (reply.status, reply.body) == (200, path.read_bytes()), path.name
 
@@ -261,6 +274,15 @@ def test_who_leaves_for_a_guest(start: Start) -> None:
         guest.expect_end()
     busy[0].close()
     assert wait_until(server.serves, server.patience.limit)
+
+
+@contract("concurrency")
+def test_fewer_clients_than_workers(start: Start) -> None:
+    """One at once, it is said, and there are two workers: neither may be left with none."""
+    server = start("-w", "2", "-c", "1")
+    for _ in range(8):
+        assert server.serves()
+        assert server.settles()
 
 
 @contract("emfile", "survives", "concurrency")

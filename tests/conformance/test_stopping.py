@@ -227,7 +227,8 @@ def test_nobody_connects_to_one_that_stops(traced: Traced, docroot: Site) -> Non
 
 
 @contract("stop", "stop-idle", servers=("10-kqueue",))
-def test_a_signal_right_before_the_wait(traced: Traced) -> None:
+@pytest.mark.parametrize("signum", BOTH, ids=["SIGTERM", "SIGINT"])
+def test_a_signal_right_before_the_wait(traced: Traced, signum: int) -> None:
     """NetBSD makes no event of it. What kevent() is told beneath it takes 0.3 s each: the signal
     comes when the flag has been looked at, and before the sleep.
     """
@@ -238,7 +239,7 @@ def test_a_signal_right_before_the_wait(traced: Traced) -> None:
     with server.connect():
         limit = server.patience.limit
         assert trace.has(lambda calls: any(name == "recvfrom" for _, name, _ in calls), limit)
-        server.signal(signal.SIGTERM)
+        server.signal(signum)
         stops_well_before_the_grace_is_over(server)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.matrix import EVERY, WAITING, contract, kind
 from tests.conformance.process import Server
 from tests.conformance.programs import Start, Traced
-from tests.conformance.site import HELLO, noise
+from tests.conformance.site import HELLO, bigger_than_socket_buffers, noise
 from tests.conformance.wire import ASK, LAST, Connection, ConnectionLost, request
 
 pytestmark = [kind("model"), pytest.mark.long]
@@ -124,6 +124,29 @@ def test_who_asked_in_time_is_answered(start: Start) -> None:
         time.sleep(limit + 0.2)
     for c in clients:
         assert c.read_reply().body == HELLO
+
+
+@contract("idle-time-out", "any-length")
+def test_who_reads_slowly_is_sent_all(start: Start) -> None:
+    """Each 64 KiB start the time anew: this reply takes longer than -t in all."""
+    with start("-t", "2").download(window=65536) as c:
+        body = b""
+        for _ in range(6):
+            time.sleep(0.4)
+            body += c.read_exactly(100_000)
+        whole = noise(bigger_than_socket_buffers())
+        assert body + c.read_exactly(len(whole) - len(body)) == whole
+
+
+@contract("idle-time-out", "signals", servers=WAITING)
+def test_a_silent_client_of_a_server_that_was_stopped(impatient: Server) -> None:
+    """The EINTR of one wait is that of no other, where nothing more is heard of anybody."""
+    with impatient.connect() as c:
+        assert c.ask().body == HELLO
+        assert impatient.rests()
+        with impatient.held():
+            pass
+        c.expect_gone()
 
 
 @contract("idle-time-out", servers=WAITING)

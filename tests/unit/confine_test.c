@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -216,6 +217,24 @@ static int make_ring(void)
     return (int)syscall(425 /* io_uring_setup */, 8, NULL);
 }
 
+static bool has_i386 = true; /* until look_for_i386() has tried */
+
+/* Its number of getpid() is 20, and here that is writev(), which the filter allows. */
+static int call_by_number_of_i386(void)
+{
+    int result = -EPERM;
+
+#if defined(__x86_64__)
+    if (has_i386)
+        __asm__ volatile("int $0x80"
+                         : "=a"(result)
+                         : "0"(20)
+                         : "memory", "cc", "r8", "r9", "r10", "r11");
+#endif
+    errno = result < 0 ? -result : 0;
+    return result < 0 ? -1 : result;
+}
+
 static int become_root(void)
 {
     return (int)syscall(SYS_setuid, 0); /* glibc's would wait for the other threads, for ever */
@@ -255,6 +274,7 @@ static const struct attempt {
     {"memory to write and run", map_to_run, true, EPERM, true},
     {"a key for the terminal", type_into_terminal, true, EPERM, false},
     {"an io_uring", make_ring, true, EPERM, false},
+    {"a call by its number of i386", call_by_number_of_i386, true, EPERM, false},
     {"a page, to be removed", remove_below, true, EPERM, true}, /* the last that needs it */
     {"to be root", become_root, true, EPERM, false},
 };
@@ -307,6 +327,19 @@ static void set_up(void)
     for (int i = 0; i < 2; i++) /* on any free port */
         if ((listeners[i] = socket(AF_INET, SOCK_STREAM, 0)) < 0 || listen(listeners[i], 1) < 0)
             exit(EXIT_FAILURE);
+}
+
+/* A kernel without i386 ends who makes such a call by a signal. */
+static void look_for_i386(void)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        _exit(call_by_number_of_i386() > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    has_i386 = waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 static void clean_up(void)
@@ -378,6 +411,7 @@ int main(void)
     int status;
 
     set_up();
+    look_for_i386();
     outcomes =
         mmap(NULL, 2 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(stdout);

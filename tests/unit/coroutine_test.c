@@ -30,6 +30,19 @@ static int count_up(void *arg)
     return half + half == number ? sum : -1;
 }
 
+static int mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int count = 0, c;
+
+    if (maps == NULL)
+        return 0;
+    while ((c = getc(maps)) != EOF)
+        count += c == '\n';
+    fclose(maps);
+    return count;
+}
+
 static void check_turns(void)
 {
     struct coroutine *all[MANY];
@@ -49,8 +62,11 @@ static void check_turns(void)
     tap_ok(wrong == 0, "%d of %d values were not those of their coroutine", wrong,
            MANY * (LAPS + 1));
     tap_ok(over == MANY, "%d of %d were over, each after its last value", over, MANY);
+    int during = mappings();
     for (int i = 0; i < MANY; i++)
         coroutine_free(all[i]);
+    tap_ok(during == 0 || during - mappings() > MANY, "%d mappings, then %d: few are kept", during,
+           mappings());
 }
 
 /* Yields at the end of a chain of calls, each of which has something on the stack. */
@@ -84,19 +100,6 @@ static void check_depth(void)
     tap_ok(first == 2 && second == 42, "%d calls deep: %d, then %d", DEPTH, first, second);
     coroutine_free(one);
     coroutine_free(two);
-}
-
-static int mappings(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int count = 0, c;
-
-    if (maps == NULL)
-        return 0;
-    while ((c = getc(maps)) != EOF)
-        count += c == '\n';
-    fclose(maps);
-    return count;
 }
 
 static void one_after_the_other(int times)

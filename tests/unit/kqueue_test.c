@@ -311,7 +311,7 @@ static void test_disable(void)
 static void test_errors(void)
 {
     int kq = new_queue(), p[2];
-    struct timespec bad = {0, 1000000000L};
+    struct timespec bad = {0, 1000000000L}, past = {-1, 0}, less = {0, -1};
     struct kevent e;
 
     need(pipe(p), "pipe");
@@ -326,6 +326,9 @@ static void test_errors(void)
     tap_ok(change(kq, p[0], 0x7000, EV_ADD, 0, 0, NULL) == EINVAL, "no such filter: EINVAL");
     tap_ok(change(p[0], p[0], EVFILT_READ, EV_ADD, 0, 0, NULL) == EBADF, "no queue: EBADF");
     tap_ok(kevent(kq, NULL, 0, &e, 1, &bad) == -1 && errno == EINVAL, "no time-out: EINVAL");
+    tap_ok(kevent(kq, NULL, 0, &e, 1, &past) == -1 && errno == EINVAL &&
+               kevent(kq, NULL, 0, &e, 1, &less) == -1 && errno == EINVAL,
+           "a time-out of less than nothing: EINVAL");
     close2(p);
     tap_ok(change(kq, p[0], EVFILT_READ, EV_ADD, 0, 0, NULL) == EBADF, "not open: EBADF");
     tap_ok(change(kq, 0x7ffffff0, EVFILT_READ, EV_ADD, 0, 0, NULL) == EBADF, "never was: EBADF");
@@ -518,6 +521,22 @@ static void test_reset(void)
            "reset: told to a filter that is added later");
     close(s[0]);
     close(kq);
+
+    /* To see that the number has another owner leaves nothing in the list of the other filter. */
+    kq = new_queue();
+    tcp_pair(s);
+    change(kq, s[0], EVFILT_READ, EV_ADD, 0, 0, A);
+    reset(s[1]);
+    number = s[0];
+    tap_ok(one(kq, e, number, EVFILT_READ, A) && e[0].fflags == ECONNRESET, "reset: one filter");
+    close(number);
+    need(socketpair(AF_UNIX, SOCK_STREAM, 0, s), "socketpair");
+    change(kq, number, EVFILT_READ, EV_ADD, 0, 0, A);
+    tap_ok(change(kq, number, EVFILT_WRITE, EV_ADD, 0, 0, B) == 0 &&
+               one(kq, e, number, EVFILT_WRITE, B),
+           "reset: the next socket of that number has two");
+    close2(s);
+    close(kq);
 }
 
 /* "EV_CLEAR: Reset the state." accept() sets it anew while others wait, in all BSDs; a bare look does
@@ -653,6 +672,7 @@ static void test_shut_for_writing(void)
 {
     int kq = new_queue(), s[2];
     struct kevent e;
+    char byte;
 
     for (int tcp = 0; tcp <= 1; tcp++) {
         const char *kind = tcp ? "TCP" : "Unix";
@@ -669,6 +689,12 @@ static void test_shut_for_writing(void)
                "%s: the other direction goes on", kind);
         close2(s);
     }
+    need(socketpair(AF_UNIX, SOCK_DGRAM, 0, s), "socketpair");
+    change(kq, s[0], EVFILT_WRITE, EV_ADD, 0, 0, A);
+    tap_ok(one(kq, &e, s[0], EVFILT_WRITE, A) && !(e.flags & EV_EOF) &&
+               recv(s[1], &byte, 1, MSG_DONTWAIT) < 0,
+           "datagrams: to look whether one may be sent sends none");
+    close2(s);
     close(kq);
 }
 
@@ -815,6 +841,9 @@ static void test_user(void)
            "user event: without EV_CLEAR it stays");
     tap_ok(change(kq, 2, EVFILT_USER, EV_DELETE, 0, 0, NULL) == 0 && quiet(kq),
            "user event: deleted");
+    change(kq, 1, EVFILT_USER, EV_DELETE, 0, 0, A);
+    change(kq, 4, EVFILT_USER, EV_ADD | EV_CLEAR, NOTE_TRIGGER, 0, A);
+    tap_ok(one(kq, &e, 4, EVFILT_USER, A) && e.fflags == 0, "user event: a new one has no fflags");
     change(kq, 3, EVFILT_USER, EV_ADD | EV_ONESHOT, NOTE_TRIGGER, 0, B);
     tap_ok(one(kq, &e, 3, EVFILT_USER, B) && quiet(kq) &&
                change(kq, 3, EVFILT_USER, EV_DELETE, 0, 0, NULL) == ENOENT,

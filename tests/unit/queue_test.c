@@ -89,9 +89,45 @@ static void check_jobs(void)
     tap_ok(jobs_next_over() == NULL && jobs[0].state == OVER, "and then there is none left");
 }
 
+static int dropped;
+
+static void drop(struct job *job)
+{
+    (void)job;
+    dropped++;
+}
+
+/* Jobs of a disk that never answers: so many may wait for it, and then no other begins. */
+static void check_given_up(void)
+{
+    enum { MOST = 256, TIMEOUT_S = 600 };
+    static struct job jobs[MOST];
+    static struct exchange x;
+    const struct options o = {.timeout = TIMEOUT_S};
+    struct conn conn = {.options = &o};
+    int given_up = 0;
+
+    for (int i = 0; i < MOST; i++) {
+        jobs[i].conn = &conn;
+        job_begins(&jobs[i]);
+        x.held = &jobs[i];
+        x.reply.fd = 0;
+        if (i == 0)
+            tap_ok(!job_give_up_if_lost(&x, drop) && x.held == jobs, "a job of now is waited for");
+        jobs[i].since -= 31 * TIMEOUT_S * 1000LL;
+        given_up +=
+            !jobs_refused() && job_give_up_if_lost(&x, drop) && x.held == NULL && x.reply.fd == -1;
+    }
+    tap_ok(given_up == MOST && jobs_refused(), "%d are given up, and no other may begin", given_up);
+    job_hand_back(&jobs[0]);
+    jobs_take_over();
+    tap_ok(jobs_next_over() == NULL && dropped == 1 && !jobs_refused(), "until one is over");
+}
+
 int main(void)
 {
     check_queue();
     check_jobs();
+    check_given_up();
     return tap_done();
 }
