@@ -17,7 +17,7 @@ from quest.measure.chosen import LEDGER_SINCE, SINCE
 from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
 from quest.report import tested
-from quest.report.judge import REGISTERED, registered
+from quest.report.judge import REGISTERED, REGISTERED_SINCE, registered
 from quest.spec import experiment_file
 from quest.spec.model import FAILED, NEAR, NOT_DECIDED, NOT_MEASURED, STANDINGS
 
@@ -192,6 +192,7 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
         *reference.parent.glob("sessions/*/*/*.jsonl"),
         *(folder / tested.FILE for folder in (results, reference)),
         REGISTERED,
+        REGISTERED_SINCE,
         Path("chapters/guards.toml"),
         *JUDGES.glob("*.json"),
     ]

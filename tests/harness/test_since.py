@@ -177,6 +177,22 @@ def test_the_export_has_it_and_the_prose_may_name_it(place: Tree) -> None:
     assert check.check(RESULTS, REFERENCE) == 1
 
 
+def test_the_export_is_made_anew_when_the_judge_is_registered(place: Tree, said: Callable[..., str]) -> None:
+    """Else the page of the ledger would call what is registered not registered."""
+    now, hashes = since.current(), claims.hashes(since.ledger())
+    found = result_set(parsed(id="since-sample"), {name: [1000.0 + n for n in range(8)] for name in ("a", "a+aa", "b")})
+    found.run |= {"judge": now, "claims": hashes}
+    write(found, RESULTS / "since-sample.jsonl")
+
+    def judged_by() -> str:
+        said("export")
+        return str(json.loads((DATA / "since.json").read_text("utf-8"))[0]["judged"])
+
+    assert judged_by() == since.NOT_REGISTERED
+    judge.write_registration(judge.Registration(now, "2026-11-26", "b" * 40, hashes), judge.REGISTERED_SINCE)
+    assert judged_by() == claims.REGISTERED
+
+
 def test_a_number_is_in_one_ledger(place: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     text = chosen.LEDGER_SINCE.read_text("utf-8").replace("id = 1010", "id = 1")
     chosen.LEDGER_SINCE.write_text(text, "utf-8")
