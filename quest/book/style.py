@@ -225,7 +225,7 @@ SPELLED = {"second": "s", "seconds": "s", "milliseconds": "ms", "microseconds": 
 
 def quantity(text: str) -> str:
     """A number with its unit in one spelling: "23 seconds" and "23 s" are "23 s", "3 000 000 bytes" is "3000000 B"."""
-    number, unit = QUANTITY.sub(r"\1|", text.strip(), count=1).split("|")
+    number, _, unit = QUANTITY.sub(r"\1|", text.strip(), count=1).partition("|")
     return f"{re.sub('[^0-9.k]', '', number)} {SPELLED.get(unit, unit)}"
 
 

@@ -63,7 +63,7 @@ def read_chosen(path: Path = CHOSEN) -> list[str]:
         if not line or line.startswith("#"):
             continue
         each, _, reason = line.partition("\t")
-        if not reason or not each[0].isdecimal():
+        if not reason or not each[:1].isdecimal():
             raise InputError(f"{path}:{number}: a number with its unit, a tab, and what sets it")
         if quantity(each) in map(quantity, found):
             raise InputError(f"{path}:{number}: {each} is there twice")

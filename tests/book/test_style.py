@@ -221,13 +221,21 @@ def test_a_quantity_that_is_chosen_is_not_measured(parsed: dict[str, Outline]) -
 
 @pytest.mark.parametrize(
     ("text", "same"),
-    [("23 seconds", "23 s"), ("3\u202f000\u00a0000 bytes", "3000000 B"), ("20k s", "20k s"), ("4.2\u00a0ms", "4.2 ms")],
+    [
+        ("23 seconds", "23 s"),
+        ("3\u202f000\u00a0000 bytes", "3000000 B"),
+        ("20k s", "20k s"),
+        ("4.2\u00a0ms", "4.2 ms"),
+        ("2 a|b", "2 a|b"),
+    ],
 )
 def test_a_quantity_has_one_spelling(text: str, same: str) -> None:
     assert style.quantity(text) == style.quantity(same) == same
 
 
-@pytest.mark.parametrize("line", ["23 s", "about 23 s\tthe time-out", "23 s\tone\n23 seconds\tanother"])
+@pytest.mark.parametrize(
+    "line", ["23 s", "about 23 s\tthe time-out", "\tthe time-out", "23 s\tone\n23 seconds\tanother"]
+)
 def test_a_line_that_says_no_reason_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "chosen.tsv"
     file.write_text(line + "\n", encoding="utf-8")
