@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quest.book import contents, parts, readme
+from quest.book import contents, parts, readme, tables
 from quest.book import lint as checks
 from quest.ground.errors import InputError
 from tests.book.tree import ROOT, Done, Tree, files_of
@@ -27,6 +27,25 @@ def test_a_measured_number_of_the_readme_is_bound(text: str, found: list[str]) -
     assert readme.unbound((ROOT / "README.md").read_text(encoding="utf-8")) == []
 
 
+def test_a_number_of_the_readme_is_that_of_the_run() -> None:
+    text = "It took <!--n a.b-->44 ms<!--/n-->."
+    assert readme.faults(text, {"a.b": "44 ms"}) == []
+    for numbers in ({"a.b": "45 ms"}, {}):
+        assert readme.faults(text, numbers) == ["README.md: a.b is not 44 ms; make readme"]
+    assert readme.faults("It took 44 ms.", {}) == ["README.md: 44 ms is typed by hand: <!--n KEY--> binds it"]
+    assert readme.bound(text, {"a.b": "45 ms"}) == text.replace("44", "45")
+    with pytest.raises(InputError, match="README.md: unknown key a.b"):
+        readme.bound(text, {})
+
+
+@pytest.mark.parametrize(
+    ("slug", "number"),
+    [("00-client", "0"), ("05b-nonblocking", "5b"), ("16-x", "16"), ("appendix-b-machines", "B"), ("noise", None)],
+)
+def test_the_number_of_a_page_is_that_of_its_name(slug: str, number: str | None) -> None:
+    assert tables.number_of(slug) == number
+
+
 def test_the_map_of_the_readme_has_each_page_in_the_order_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## The map\n")
@@ -37,7 +56,8 @@ def test_the_map_of_the_readme_has_each_page_in_the_order_of_the_book(monkeypatc
 # A tree with just enough for the lint, and nothing wrong in it.
 WORDS = "word " * 1600
 TREE = Path(__file__).with_name("lint.txt").read_text(encoding="utf-8").replace("WORDS", WORDS)
-CHAPTER, CODE, PLOTS = "chapters/01-one.md", "code/01-one/server.c", "figures/plots.tsv"
+CHAPTER, PARTS, CODE = "chapters/01-one.md", "chapters/parts.toml", "code/01-one/server.c"
+PLOTS = "figures/plots.tsv"
 SLIDES, TRACK, TALK = (f"slides/{name}" for name in ("01-one.md", "tracks.toml", "talk-map.toml"))
 GOOD = files_of(TREE)
 SLIDE = GOOD[SLIDES]
@@ -120,6 +140,10 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (SLIDES, SLIDE, COVER.replace("::: notes", '``` {.c steps="1"}\nx;\n```\n\n::: notes'), ""),
         (TRACK, '"01-one.md"', '"title"', ""),
         (TALK, "number = 1", "number = 2", "section number 2; expected 1"),
+        (TALK, "[[section]]\nnumber = 1", "[[section]] # one\nnumber = 2", f"{TALK}:1: section number 2; expected 1"),
+        (PARTS, '["01-one"]', "[]", f"{CHAPTER}:1: it stands in no part of {PARTS}"),
+        (PARTS, '"01-one"', '"01-one", "02-two"', f"{PARTS}:1: there is no chapters/02-two.md"),
+        (PARTS, '"01-one"', '"01-one", "01-one"', f"{PARTS}: there twice: 01-one"),
         (TALK, "sections = 1", "sections = 2", "1 sections; the talk has 2"),
         (TALK, 'title = "T"', 'title = ""', '"title" must'),
         (TALK, 'chapter = "01-one"', 'chapter = "77-none"', 'unknown chapter "77-none"'),
