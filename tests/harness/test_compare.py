@@ -1,13 +1,15 @@
 """`compare`: old against new."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
 from quest.report import compare
 from quest.stats.estimates import median, median_with_interval, noise_floor
-from quest.stats.table import Measurement, Number
+from quest.stats.table import Measurement, Number, Series
 from tests.harness.made_up import EXPERIMENT, Tree, damaged, parsed, result_set, write
 
 if TYPE_CHECKING:
@@ -76,6 +78,26 @@ def test_what_others_disturbed_is_left_out_and_counted() -> None:
     )  # fmt: skip
 
 
+def test_what_others_took_counts_from_a_fortieth_on() -> None:
+    old = row(40)
+    new = Measurement(None, Number(40.0), old.rounds, taken={0: 0.02, 1: 0.03})
+    assert compare.row("a", old, new, "µs", 0.0)[4] == "n=8+7, 1 left out"
+
+
+@pytest.mark.parametrize(("floor", "differs"), [(0.25, True), (0.3, False)])
+def test_a_difference_counts_beyond_one_and_a_half_of_the_floor(floor: float, differs: bool) -> None:
+    """Up and down by 40 %: the lines are 1.375 and 1.45."""
+    for pair in ((row(40), row(56)), (row(56), row(40))):
+        assert (compare.row("a", *pair, "µs", floor)[3] != "~") is differs
+
+
+@pytest.mark.parametrize("count", [12, 13])
+def test_more_than_twelve_bins_are_one_row(count: int) -> None:
+    series = Series(tuple(replace(row(40), x=n) for n in range(count)), row(40))
+    names = [name for name, *_ in compare._pairs("a", series, series)]
+    assert names == ([f"a @{n}" for n in range(12)] if count == 12 else ["a"])
+
+
 def _session(random: "Generator", level: float, sd: float = 0.066) -> Measurement:
     """Seven rounds; 8 % of them are of five times the spread (what committed runs have)."""
     spread = numpy.where(random.random(7) < 0.08, 5, 1) * sd
@@ -134,6 +156,16 @@ def test_an_experiment_of_the_second_ledger_is_compared_too(tree: Tree, said: Ca
         write(result_set(parsed(id="since-one"), {"a": [4e4] * 8, "b": [8e4] * 8}), tree.root / run / "since-one.jsonl")
     lines = said("compare", "A=old", "B=new").splitlines()
     assert lines[0] == "since-one" and any(line.startswith("b ") for line in lines)
+
+
+def test_one_experiment_alone_is_compared(tree: Tree, said: Callable[..., str]) -> None:
+    ids = ["one", "two"]
+    for id, run in product(ids, ("old", "new")):
+        tree.experiment(id)
+        write(result_set(parsed(id=id), {"a": [4e4] * 8, "b": [8e4] * 8}), tree.root / run / f"{id}.jsonl")
+    for only in ([], ["ONLY=two"]):
+        lines = said("compare", "A=old", "B=new", *only).splitlines()
+        assert [line for line in lines if line in ids] == (["two"] if only else ids)
 
 
 def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str]) -> None:

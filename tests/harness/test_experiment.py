@@ -14,7 +14,7 @@ import pytest
 
 from quest.ground.errors import InputError
 from quest.spec import experiment_file, plan
-from quest.spec.model import Experiment
+from quest.spec.model import Experiment, Value, x_text
 from quest.spec.plan import Step
 from tests.harness.made_up import BENCHMARKS, EXPERIMENT, Tree, definition, parsed
 
@@ -35,6 +35,21 @@ def number(**settings: Any) -> dict[str, Any]:
     return {"number": [{"key": "gain", **settings}]}
 
 
+#: A placeholder that nothing fills, wherever there may be one.
+NONE = ["{childen}"]
+UNFILLED: list[dict[str, Any]] = [
+    {**LOADED, "variant": [{"name": "a", "server": "x", "args": NONE}]},
+    {**LOADED, "variant": [{"name": "a", "server": "x", "load_args": NONE}]},
+    {**LOADED, "variant": [{"name": "a", "server": "x", "holds": NONE[0]}]},
+    {**LOADED, "hammer": {"args": NONE}},
+    {**LOADED, "hammer": {"warmup": NONE}},
+    {**LOADED, "helper": [{"name": "h", "command": NONE}]},
+    {**LOADED, "phase": [{"name": "p", "args": NONE}]},
+    {**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": NONE[0]}},
+    {"disk": {"pools": ["a=1x1"], "args": NONE}},
+    {"disk": {"pools": ["a=1x1"]}, **variant(disk_args=NONE)},
+]
+
 #: A change, and what the line must name beside the file: the place, the key, and what is wrong.
 BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ({"id": None}, ['"id" is missing']),
@@ -52,6 +67,9 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     (variant(aa={}), ['variant "a": "aa"', "empty"]),
     (variant(disk_args=["--keep"]), ['variant "a": "disk_args"', "[disk]"]),
     ({"variant": [{"name": "a", "command": ["x"]}] * 2}, ['variant "a"', "twice"]),
+    ({"metric": [{"name": "us", "column": "ns"}] * 2}, ['metric "us"', "twice"]),
+    ({"number": [{"key": "gain", "value": "a.us"}] * 2}, ['number "gain"', "twice"]),
+    ({"phase": [{"name": "p"}] * 2}, ['phase "p"', "twice"]),
     (variant(command=["x", "{childen}"]), ['variant "a"', "{childen}", 'profile "smoke"']),
     (variant(command=["x", "{n*2}"], set={"n": "two"}),
      ['variant "a"', "{n*2}", '"n"', "whole number", 'profile "smoke"']),
@@ -108,6 +126,12 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
      ['"stage": "read_iops"', "a whole number above 0, or a placeholder"]),
     ({"disk": {"pools": ["a=1x1"]}, "docroot": {"files": {"x": 1}}}, ['"docroot"', "disk"]),
     ({"disk": {"pools": ["a={size}x1"]}}, ['variant "a"', "{size}", 'profile "smoke"']),
+    ({**LOADED, "variant": [{"name": "a", "server": "x", "peer": "y"}]}, ['variant "a"', '"server"', '"peer"']),
+    ({"docroot": {"files": {"a/../../x": 1}}}, ['"docroot": "files": "a/../../x"', "below the docroot"]),
+    ({"docroot": {"files": {"a/..": 1}}}, ['"docroot": "files": "a/.."', "below the docroot"]),
+    *((changes, ['variant "a"', "{childen}", 'profile "smoke"']) for changes in UNFILLED),
+    *(({**variant(command=["x", "{m*2}"]), "sweep": {"m": some}},
+       ['variant "a"', "{m*2}", '"m"', "whole number"]) for some in ([0, 1], [1, 2.5], [1, "two"])),
 ]  # fmt: skip
 
 
@@ -244,6 +268,14 @@ def test_a_headline_run_is_short_only_in_place_of_quick() -> None:
     assert parsed().headline_profile("quick") == "quick"
 
 
+def test_of_the_headline_only_its_own_are_loaded(tree: Tree) -> None:
+    for name in ("one", "two"):
+        tree.experiment(name)
+    tree.edit(('id = "two"', 'id = "two"\nheadline = true'), name="two")
+    assert [one.id for one in experiment_file.load_all(tree.experiments, headline=True)] == ["two"]
+    assert len(experiment_file.load_all(tree.experiments)) == 2
+
+
 # ---- the plan: what is run, in which order, and when results no longer fit it --------------------
 
 NAMES = ("a", "b")
@@ -307,6 +339,26 @@ def test_caps_make_equal_points_one() -> None:
     assert sizes == [1, 1, 50, 50]
 
 
+def test_what_a_variant_sweeps_counts_most_and_a_value_that_is_set_least() -> None:
+    profiles = rounds()
+    profiles["quick"]["sweep"] = {"size": [1]}
+    variants = [{"name": "a", "command": ["x"]}, {"name": "b", "command": ["x"], "sweep": {"size": [2], "n": [5, 6]}}]
+    found = steps(parsed(sweep={"size": [0]}, profile=profiles, variant=variants))
+    points = {(s.variant, s.params["size"], s.params["n"]) for s in found}
+    assert points == {("a", 1, 3), ("b", 2, 5), ("b", 2, 6)}
+
+
+def test_a_pair_stays_one_where_its_point_is_capped() -> None:
+    limited = {"name": "a", "command": ["x"], "aa": {"size": [100]}}
+    found = steps(parsed(sweep={"size": [1, 100]}, variant=[limited]), size=50)
+    assert sorted((s.variant, s.params["size"]) for s in found if s.round == 0) == [("a", 1), ("a", 50), ("a+aa", 50)]
+
+
+def test_an_x_has_its_digits_in_keys() -> None:
+    xs: list[Value | None] = [1048576, 0.1 + 0.2, 2.0, "close", None]
+    assert [x_text(x) for x in xs] == ["1048576", "0.3", "2", "close", "-"]
+
+
 def test_every_experiment_on_a_disk_asks_for_the_bystander() -> None:
     """A client that needs nothing of the disk, and how long it waits."""
     files = sorted(experiment_file.FOLDER.glob("*.toml"))
@@ -321,6 +373,7 @@ def test_every_experiment_on_a_disk_asks_for_the_bystander() -> None:
         assert {"bystander_ms", "bystander_worst_ms"} <= named, id
 
 
+AGAIN, OTHER = definition()["variant"]
 DECIDING: list[dict[str, Any]] = [
     {"programs": "2"},
     {"skipped": ("b",)},
@@ -335,6 +388,12 @@ DECIDING: list[dict[str, Any]] = [
     {**LOADED, "docroot": {"files": {"x": 1}}},
     {**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": 240}},
     {**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": 480}},
+    {**LOADED, "helper": [{"name": "h", "command": ["x"]}]},
+    {**LOADED, "phase": [{"name": "p"}]},
+    {**LOADED, "variant": [{"name": "a", "server": "x", "args": ["-v"]}]},
+    {"caps": {"n": "processes"}},
+    {"variant": [{**AGAIN, "aa": False}, OTHER]},
+    {"variant": [{**AGAIN, "aa": {"n": [3]}}, OTHER]},
 ]
 WORDS: list[dict[str, Any]] = [
     {"title": "Another", "question": "Why?", "chapters": ["x"], "headline": True},
@@ -342,6 +401,11 @@ WORDS: list[dict[str, Any]] = [
     {"metric": [*definition()["metric"], {"name": "least", "column": "ns", "reduce": "min"}]},
     {"profile": rounds(full=50)},
     {"needs": ["strace"]},
+    {"source": ["x"]},
+    {"number": [{"key": "gain", "ratio": ["a.us", "b.us"]}]},
+    {"then": [{"key": "small", "title": "x", "source": "talk", "metric": "us", "unit": "µs",
+               "base": "a", "rows": [{"variant": "a", "value": 1}]}]},
+    {"profile": {**rounds(), "quick": {**rounds()["quick"], "seconds": 9, "timeout": 9, "by_name": True}}},
 ]
 
 

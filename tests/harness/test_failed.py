@@ -87,6 +87,12 @@ def test_what_failed_is_a_word(
     assert f"1 {verdict}" in verdicts.counts([one])
 
 
+def test_what_fails_as_the_second_of_a_pair_fails_as_its_variant() -> None:
+    found = with_failures(10, 1)
+    found.failures[0]["variant"] = "a+aa"
+    assert analyse(parsed(), found, "here").run.failures == {"a": "failed 1 of 21"}
+
+
 def test_a_number_and_an_x_name_what_failed(place: Tree) -> None:
     place.edit(("[[metric]]", '[x]\ntitle = "n"\nparameter = "n"\n[[metric]]'))
     place.edit(("set = { n = 3 }", "sweep = { n = [3, 5] }"))

@@ -170,6 +170,22 @@ def test_a_session_in_the_wrong_place_is_named(place: Tree) -> None:
     ]
 
 
+def test_a_session_is_of_one_commit_and_three_hours_are_apart(place: Tree) -> None:
+    """The reference may be of several commits: an experiment may have come later."""
+    two_by_three()
+    folder = Path("benchmarks/results/sessions/intel-xeon")
+    session(folder / "later", CPUS[1], "2026-11-21T15:00:00Z")
+    assert check_says() == []
+    for of, cpu in ((REFERENCE, CPUS[0]), (folder / "later", CPUS[1])):
+        run = run_record(parsed(), started="2026-11-21T16:00:00Z", environment={"cpu": cpu, "commit": "b" * 40})
+        write_lines([json.dumps(run)], of / "other.jsonl")
+    assert check_says() == [f"{folder}/later: of more than one commit: , {'b' * 40}"]
+    of = Path("build/reference/amd-epyc")
+    session(of / "first", CPUS[0], "2026-11-21T12:00:00Z")
+    at = datetime.fromisoformat("2026-11-21T15:00:00+00:00")
+    assert sessions.to_measure(of, "", at) == of / "2026-11-21-1500"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [('{"type": "run", "schema": 1}', ':1: "experiment" is missing'), ('{"type": []}', ": damaged: ")],
@@ -357,8 +373,12 @@ def test_a_session_is_to_take_what_the_shortest_one_took(tmp_path: Path) -> None
     said = bench._as_last_time(one, tmp_path / "none").profiles["full"].seconds
     assert said == one.profiles["full"].seconds, "no session is kept"
     run, end = json.dumps(run_record(one)), {"type": "end", "repetitions": 1, "failures": 0}
-    for session, time in (("a", "12:31:30"), ("b", "12:30:30"), ("the clock went back", "11:00:00")):
-        ended = json.dumps(end | {"finished": f"2026-11-21T{time}Z"})
+    kept: list[tuple[str, str, dict[str, object]]] = [
+        ("a", "12:31:30", {}), ("b", "12:30:30", {}), ("the clock went back", "11:00:00", {}),
+        ("gave up", "12:00:10", {"given_up": ["b"]}), ("measured nothing", "12:00:20", {"repetitions": 0}),
+    ]  # fmt: skip
+    for session, time, more in kept:
+        ended = json.dumps(end | more | {"finished": f"2026-11-21T{time}Z"})
         write_lines([run, ended], tmp_path / session / f"{one.id}.jsonl")
     write_lines([run], tmp_path / "stopped" / f"{one.id}.jsonl")
     later = bench._as_last_time(one, tmp_path)

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from quest.report.measured import Library
+from quest.report import gnuplot
+from quest.report.measured import Both, Library
 from quest.report.otherwise import otherwise
 from quest.report.result import print_results
 from quest.report.tsv import aligned
 from quest.report.verdicts import remedy
 from quest.spec import experiment_file, plan
-from quest.stats.analysis import run_of
+from quest.stats.analysis import analyse, run_of
+from quest.stats.table import NumberTable
 from tests.harness.made_up import BENCHMARKS, Tree, parsed, repetition, result_set, write
 from tests.harness.test_compare import LEDGER
 
@@ -124,6 +126,28 @@ def test_all_that_quick_sets_otherwise_than_the_reference_run_is_named() -> None
         assert set(re.findall(r"(\w+)=", told)) == differ, definition.id
         assert len(re.findall(r"\(here ", told)) == len(differ), definition.id
     assert otherwise(runs[:1]).words("load") == ""
+
+
+def set_to(origin: str, *each: dict[str, int]) -> NumberTable:
+    """A run of a with these parameters, one after the other."""
+    made = result_set(parsed(), {})
+    for params in each:
+        made.add(repetition("a", 0, params=params, samples={"ns": [1000]}))
+    return analyse(parsed(), made, origin)
+
+
+def test_more_points_of_the_same_load_are_no_other_load() -> None:
+    few, more, other = (set_to("here", *({"size": n} for n in sizes)).run for sizes in ([5], [10, 9, 5], [3]))
+    told = [[otherwise([few, run]).words(what) for what in ("load", "effort")] for run in (more, other)]
+    assert told == [["", "size=5, 9, 10 (here 5)"], ["size=3 (here 5)", ""]]
+
+
+def test_a_footer_names_as_many_settings_as_it_has_room_for() -> None:
+    names = [f"parameter_{letter}" for letter in "abcd"]
+    own, reference = (set_to(origin, dict.fromkeys(names, n)) for n, origin in enumerate(("here", "reference")))
+    footer = str(gnuplot.experiment_variables(parsed(), Both(own, reference), [])["reference_footer"])
+    told = footer.partition("; with ")[2]
+    assert len(told) == gnuplot.LONGEST and told.startswith("parameter_a=1 (here 0), ") and told.endswith("…")
 
 
 def test_noise_has_a_remedy() -> None:

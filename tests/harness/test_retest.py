@@ -100,6 +100,13 @@ def test_too_few_rounds_are_no_pair(place: Tree) -> None:
     assert "397 have no value in common: 7.0 %, by chance 0.2 %, so 6.8 % beyond it" in Apart(5667, 397, 11.3).words()
 
 
+def test_a_round_in_which_one_took_nothing_has_no_ratio(place: Tree) -> None:
+    session(Path("one"))
+    session(Path("two"), b=0.0)
+    before, after = (tables(Path(name))["sample"] for name in ("one", "two"))
+    assert retest.ratios(before, after) == Apart()
+
+
 @pytest.mark.parametrize("text", ["", '{"type":"run","sch'])
 def test_a_set_that_was_killed_in_its_first_line_is_none(place: Tree, text: str) -> None:
     """It sorts before the others, and says nothing of the processor."""

@@ -257,6 +257,16 @@ def test_what_make_share_does_not_pack_is_not_unpacked(results: Path, tmp_path: 
         share.unpack(path, tmp_path, KNOWN)
 
 
+@pytest.mark.parametrize("limit", ["MOST_SETS", "MOST_BYTES"])
+def test_a_file_of_too_much_is_not_unpacked(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    path = share.pack(results, tmp_path, KNOWN).path
+    monkeypatch.setattr(share, limit, 2)
+    with pytest.raises(InputError, match="unpacked$"):
+        share.unpack(path, tmp_path, KNOWN)
+
+
 def test_a_set_that_has_no_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that was handed in may have links, FIFOs, and files with holes."""
     read: list[Path] = []

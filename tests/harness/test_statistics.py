@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from quest.stats import estimates, units
+from quest.stats import curves, estimates, reach, units
 from quest.stats.estimates import median_with_interval, paired_ratio, tukey
 
 pytest.importorskip("scipy")
@@ -76,13 +76,39 @@ def test_outliers_are_marked_and_kept() -> None:
     values = [10.0, 10.1, 9.9, 10.2, 9.8, 10.05, 11.3, 30.0]
     assert tukey(values) == [""] * 6 + ["mild", "far"]
     assert tukey([0.1 + 0.2] * 7) == [""] * 7
+    assert tukey([0.0, 0.0, 0.0, 100.0]) == ["", "", "", "mild"]
+    assert tukey([]) == []
 
 
 @pytest.mark.filterwarnings("error")
 def test_what_has_both_signs_has_no_ratio_to_be_sure_of() -> None:
     both = [-1.0, 1.0] * 4 + [2.0]
-    assert estimates.unpaired_ratio([5.0] * 9, both).interval is None
+    for below in (both, [0.0] * 4 + [1.0] * 5, [-1.0] * 5 + [0.0] * 4):
+        assert estimates.unpaired_ratio([5.0] * 9, below).interval is None
     assert estimates.unpaired_ratio([5.0] * 9, [abs(value) for value in both]).interval
+    found = estimates.unpaired_ratio([5.0] * 9, [1 + n / 10 for n in range(9)])
+    assert found.low and found.high and found.low < found.value < found.high, "of which one varies"
+
+
+def test_the_middle_of_two_of_which_one_has_no_end() -> None:
+    inf = math.inf
+    pairs = ([1.0, inf], [-inf, 1.0], [inf, -inf], [inf, inf])
+    assert [reach.middle(pair) for pair in pairs] == [inf, -inf, 0, inf]
+
+
+def test_growth_is_that_of_the_upper_half_of_the_points_or_of_four() -> None:
+    """Powers of 2: of six the last four count, of twelve the last six."""
+
+    def exponent(*powers: int) -> float:
+        return curves.exponent([2.0**n for n in range(len(powers))], [2.0**n for n in powers])
+
+    assert exponent(9, 9, 0, 3, 4, 6) == pytest.approx(2)
+    assert exponent(*[0] * 8, 8, 9, 10, 11) == pytest.approx(2.2)
+
+
+def test_the_spread_is_the_mean_of_sessions_and_its_end_that_of_whole_rounds() -> None:
+    assert tuple(curves.spread([[[1, 4]], [[1, 16]]])) == pytest.approx((8, 8))
+    assert tuple(curves.spread([[[1, 1], [1, 4]]])) == pytest.approx((2, 4))
 
 
 def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,10 +137,12 @@ def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -
         (1.913, "", 1.85, 1.97, "1.9", "1.9–2.0"),
         (-3.2, "%", -5.1, 1.3, "−3.2 %", "−5.1 to 1.3 %"),
         (1024, "", None, None, "1024", ""),
+        (10000, "", None, None, "10k", ""),
         (4096, "bytes", 4096, 4096, "4096 bytes", "4096 bytes"),
         (4096, "bytes", 4095, 4096, "4100 bytes", "4095–4096 bytes"),
         (19034, "/s", None, None, "19k/s", ""),
         (4.5e6, "B/s", None, None, "4.5 MB/s", ""),
+        (2.5e9, "B/s", None, None, "2.5 GB/s", ""),
         (0, "µs", 0, 0, "0 ns", "0 ns"),
         (math.inf, "", None, None, "∞", ""),
     ],
@@ -124,6 +152,6 @@ def test_text(value: float, unit: str, low: float | None, high: float | None, te
     assert units.interval(value, unit, low, high) == interval
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.083, "8.3 %"), (0.0996, "10 %"), (0.5, "50 %")])
+@pytest.mark.parametrize(("share", "text"), [(0.083, "8.3 %"), (0.0994, "9.9 %"), (0.0996, "10 %"), (0.5, "50 %")])
 def test_shares(share: float, text: str) -> None:
     assert units.percent(share) == text
