@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,42 @@ def test_the_section_that_says_most_is_named_and_words_of_english_are_not_calls(
         f"{calls.TABLE}:1: {name}: neither a chapter names it nor a file of code/ calls it"
         for name in ("epoll_wait", "read")
     ]
+
+
+def test_what_exercises_say_counts_little_and_what_lists_and_answers_say_nothing(tmp_path: Path) -> None:
+    known = table(tmp_path, "fork\tfork(2)\t-\tcopies\n")
+    much = ("text", "fork " * 9, "")
+    exercises = chapter("01-first", ("heading", "Exercises", "e"), much)
+    exercises.blocks[0].classes.append("exercises")
+    answers = chapter("03-third", much)
+    answers.blocks[0].inside.append("answer")
+    pages = [
+        exercises,
+        chapter("02-second", ("heading", "A fork", "f")),
+        answers,
+        chapter("04-fourth", ("text", "fork, fork and fork", "")),
+        chapter("glossary", much),
+        replace(chapter("part-one", much), metadata={"kind": "part"}),
+    ]
+    [group] = calls.index_of(known, pages, {})
+    found = [(one.slug, one.is_main) for one in group.entries[0].places]
+    assert found == [("01-first", False), ("02-second", True), ("04-fourth", False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "group", "address"),
+    [
+        ("kqueue\tkqueue(2)\t-\tx", "system", "https://man.freebsd.org/cgi/man.cgi?query=kqueue&sektion=2"),
+        ("perror\tperror(3)\t-\tx", "library", "https://man7.org/linux/man-pages/man3/perror.3.html"),
+        ("alloca\t-\t-\tx", "library", ""),
+        ("io_uring_x\tio_uring_x(2)\t-\tx", "system", "https://man7.org/linux/man-pages/man2/io_uring_x.2.html"),
+        ("io_uring_get_sqe\t-\t-\tx", "liburing", ""),
+        ("io_wantread\t-\t-\tlibowfat: x", "libowfat", ""),
+    ],
+)
+def test_a_call_stands_under_its_library(tmp_path: Path, line: str, group: str, address: str) -> None:
+    [found] = calls.index_of(table(tmp_path, f"{line}\n"), [], {"code/a.c": line.replace("\t", "(1);", 1)})
+    assert (found.id, found.entries[0].address) == (group, address)
 
 
 def test_the_page_has_an_entry_for_each_call_that_the_search_finds(tree: Tree) -> None:

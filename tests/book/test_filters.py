@@ -52,6 +52,18 @@ def test_listing_has_to_fit_a_slide(tree: Tree) -> None:
         refused(tree.weave(slide + fence(".c", not_fits) + notes, "slides"), problem)
 
 
+def test_a_short_listing_is_drawn_larger(tree: Tree) -> None:
+    sizes = {(6, 46): " large", (7, 46): " medium", (6, 47): " medium", (9, 54): " medium", (10, 54): "", (9, 55): ""}
+    slides = "".join(
+        f"## A slide {{#s{n} minutes=1}}\n\n"
+        + fence(".c", "\n".join(["x" * columns] + ["a;"] * (lines - 1)))
+        + "\n::: notes\nSay it.\n:::\n\n"
+        for n, (lines, columns) in enumerate(sizes)
+    )
+    html = accepted(tree.weave(slides, "slides"))
+    assert re.findall(r'<figure class="listing([^"]*)"', html) == list(sizes.values())
+
+
 def test_claims_are_counted(tree: Tree) -> None:
     """By all the exporter's names, too."""
     from quest.spec.model import STANDINGS
@@ -140,3 +152,35 @@ def test_what_the_reference_shows_is_said_where_it_has_a_run(tree: Tree) -> None
     empty, own_alone, *by_reference = map(words, tree.pieces(*map(text.format, names)))
     assert (empty, own_alone) == ("", "")
     assert all("It lies" in said for said in by_reference)
+
+
+def test_a_number_stays_on_one_line(tree: Tree) -> None:
+    """And two numbers that stand beside each other do not."""
+    whole, apart = tree.pieces("It had 10 000.", "In 2003 100 came.")
+    assert "10\u00a0000." in whole and "2003 100" in apart
+
+
+def test_tables_of_machines_say_what_differs_and_what_is_not_known(tree: Tree) -> None:
+    both = {"names": ["reference run", "your machine"], "differs": [True, False]}
+    tables = {
+        "edition": both | {"rows": [["kernel", "Linux 6.18", "Linux 6.1"], ["memory", "", "3 000 000 kB"]]},
+        "machines": {"names": ["reference, X", "yours"], "rows": [["a ratio", "2.1 (2.0–2.2)", ""]],
+                     "runs": [{"source": "reference", "run": "of X"}, {"source": "here", "run": "of mine"}]},
+    }  # fmt: skip
+    for name, table in tables.items():
+        tree.write(f"build/data/{name}.json", json.dumps(table))
+        accepted(tree.tables("data", f"build/data/{name}.json", f"build/weave/data/{name}.lua"))
+    edition, machines = tree.pieces(fence(".edition"), fence(".machines"))
+    assert words(edition) == "reference run your machine kernel Linux 6.18 Linux 6.1 memory – 3 000 000 kB"
+    assert re.findall("<strong>(.*?)</strong>", edition) == ["Linux 6.1"] and "3\u00a0000\u00a0000\u00a0kB" in edition
+    label = "your machine, and reference where marked"
+    assert words(machines) == f"{label} ratio reference, X yours a ratio 2.1 (2.0–2.2) –"
+
+
+def test_of_many_files_that_make_a_call_the_first_are_named(tree: Tree) -> None:
+    entry = '{{name="{0}",page="",address="",what="x",places={{}},files={{{1}}}}}'
+    entries = ",".join(entry.format(f"of{n}", '"code/01-first/server.c",' * n) for n in (1, 9, 10))
+    tree.write("build/weave/data/calls.lua", f'return {{{{id="library",title="The C library",entries={{{entries}}}}}}}\n')
+    [html] = tree.pieces(fence(".calls"))
+    assert [one.count("<a href=") for one in html.split("Code:")] == [0, 1, 9, 8]
+    assert "and 2 more" in words(html) and words(html).count(" more") == 1

@@ -56,6 +56,14 @@ def test_which_chapters_cite(tmp_path: Path) -> None:
     assert [(one.title, one.pages) for one in sections["manual"]] == [("tcp(7)", ["01-first"])]
 
 
+def test_a_page_of_the_manual_may_have_an_address_of_its_own(tmp_path: Path) -> None:
+    own = "https://example.org/tcp"
+    found = read(tmp_path, f'{ENTRY}[[manual]]\nname = "tcp(7)"\naddress = "{own}"\n')
+    pages = sources.manual_pages(found, [chapter("01-first", ("text", "Of tcp(7) and close(2).", ""))])
+    man = "https://man7.org/linux/man-pages"
+    assert {one.title: one.address for one in pages} == {"close(2)": f"{man}/man2/close.2.html", "tcp(7)": own}
+
+
 def test_lint_names_a_citation_without_an_entry_and_an_entry_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

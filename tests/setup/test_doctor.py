@@ -4,6 +4,7 @@ machine.
 
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,18 @@ def test_each_reason_is_told_once_with_all_that_it_is_the_reason_of() -> None:
         "  a, c: no diet; install it",
         "  b, d part: no fork; another system",
     ]
+
+
+@pytest.mark.parametrize(("hard", "enough"), [(4096, True), (4095, False), (resource.RLIM_INFINITY, True)])
+def test_how_many_descriptors_are_enough(monkeypatch: pytest.MonkeyPatch, hard: int, enough: bool) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, hard))
+    assert doctor.descriptors().ok is enough
+
+
+@pytest.mark.parametrize(("most", "enough"), [(1000, True), (999, False)])
+def test_how_many_processes_are_enough(monkeypatch: pytest.MonkeyPatch, most: int, enough: bool) -> None:
+    monkeypatch.setattr(limits, "smallest", lambda _: limits.Cap(most, "made up"))
+    assert doctor.process_limit().ok is enough
 
 
 @pytest.mark.long

@@ -72,3 +72,40 @@ def test_what_a_reader_opens(lint: ModuleType, capsys: pytest.CaptureFixture[str
     title, *rows = capsys.readouterr().out.splitlines()
     assert "files  lines" in title
     assert [row.split()[2] for row in rows] == list(lint.READ_WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "columns", "fault"),
+    [
+        ("f", 60, 100, ""),
+        ("f", 61, 100, "f() has 61 lines, 60"),
+        ("f_loop", 99, 100, ""),
+        ("f", 60, 101, "101 columns"),
+    ],
+)
+def test_functions_and_lines_have_a_limit(
+    lint: ModuleType, tmp_path: Path, name: str, length: int, columns: int, fault: str
+) -> None:
+    path = tmp_path / "a.c"
+    body = ["    " + "x" * (columns - 4), *["    x;"] * (length - 4)]
+    path.write_text("\n".join([f"static int {name}(void)", "{", *body, "}", ""]))
+    found = list(lint.check_files([path]))
+    assert len(found) == bool(fault) and all(fault in line for line in found)
+
+
+def test_a_server_is_small_and_near_the_one_before_it(lint: ModuleType, tmp_path: Path) -> None:
+    def server(slug: str, *lines: str) -> Path:
+        path = tmp_path / slug / "server.c"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(["/* region: x */", *lines, "/* endregion: x */", ""]))
+        return path
+
+    same = [f"int a{n};" for n in range(100)]
+    for changed in (65, 66):
+        new = server("03-prefork", *(f"int b{n};" for n in range(changed)), *same[changed:])
+        found = list(lint.check_servers([server("02-fork", *same), new]))
+        assert len(found) == (changed > 65) and all("by 66 lines, 65 are allowed" in line for line in found)
+    for slug, most in (("05-pool", 250), ("15-slashdot", 350)):
+        assert list(lint.check_servers([server(slug, *["x;"] * most)])) == []
+        (fault,) = lint.check_servers([server(slug, *["x;"] * (most + 1))])
+        assert f"{most + 1} lines, {most} are allowed" in fault
