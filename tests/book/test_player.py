@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from quest.book.player import front, picture, scale
+from quest.book.player import front, lanes, picture, scale
 from quest.book.player.__main__ import make
 from quest.book.player.excerpts import excerpts
 from quest.book.player.page import player
@@ -122,6 +122,18 @@ def test_room_is_equal_for_calls_and_logarithmic_for_sleeps() -> None:
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0.0, 1.0)
     assert [gap >= scale.CUT_US for _, gap in one.cuts()] == [True] * len(one.cuts()) != []
+
+
+def test_of_many_tasks_those_that_serve_have_lanes_and_the_others_share_one() -> None:
+    for name in NAMES:
+        recording = recorded(name)
+        tasks = range(len(recording.tasks))
+        own, others = lanes.drawn_tasks(recording)
+        serving = {task for task in tasks if any(call.letter for call in recording.calls_of(task))}
+        many = len(tasks) > lanes.MOST_LANES
+        assert sorted([*own, *others]) == [*tasks] and own[0] == 0 and bool(others) == many, name
+        assert len(own) <= lanes.MOST_LANES and (not many or {*own} <= {0, *serving}), name
+        assert serving <= {*own} or len(own) >= lanes.MOST_LANES - 1, name
 
 
 # ---- the first page ------------------------------------------------------------------------------

@@ -32,19 +32,19 @@ def table(tmp_path: Path, only: bool = False) -> tuple[Edition, dict[str, list[s
 def test_each_processor_has_a_column_and_what_differs_is_marked(tmp_path: Path) -> None:
     begin(tmp_path / "results/reference", AMD, judge="5" * 64)
     begin(tmp_path / "results/sessions/amd-epyc/2026-11-27-0400", AMD | {"kernel": "Linux 6.19.1"}, "2026-11-27")
-    begin(tmp_path / "results/sessions/amd-epyc/2026-11-28-0400", AMD, "2026-11-28")
+    begin(tmp_path / "results/sessions/amd-epyc/before-that", AMD | {"steal": 0.02}, "2026-11-26")
     begin(tmp_path / "own", OWN, "2026-11-28")
     found, rows = table(tmp_path)
     assert found["names"] == ["reference run", "amd-epyc", "your machine"]
     assert rows["sessions"] == ["1", "2", "1"], "a page has no room for a column each"
-    assert rows["measured"] == ["2026-11-25", "2026-11-27 to 2026-11-28", "2026-11-28"]
-    assert rows["kernel"][1] == "Linux 6.19.1; Linux 6.18.44"
+    assert rows["measured"] == ["2026-11-25", "2026-11-26 to 2026-11-27", "2026-11-28"]
+    assert rows["kernel"][1] == "Linux 6.18.44; Linux 6.19.1"
     assert rows["experiments"] == ["2", "2", "2"]
     assert rows["judge in the results"] == ["5" * 12, "", ""]
     assert rows["commit"] == ["a" * 12, "a" * 12, "b" * 12 + ", changed"]
     assert rows["processor"] == ["2 cores of AMD EPYC"] * 2 + ["2 cores of Intel Core i5"]
     assert rows["virtual machine"] == ["yes", "yes", "no"]
-    assert rows["memory"][0] == "4.0 GiB" and rows["time the host took"][0] == "0.12 %"
+    assert rows["memory"][0] == "4.0 GiB" and rows["time the host took"] == ["0.12 %", "2.00 %", "0.12 %"]
     assert "compiler" not in rows, "nothing is known of it"
     differs = {row[0] for row, differs in zip(found["rows"], found["differs"], strict=True) if differs}
     assert differs == {"processor", "virtual machine"}
