@@ -180,7 +180,8 @@ def test_tables_of_machines_say_what_differs_and_what_is_not_known(tree: Tree) -
 def test_of_many_files_that_make_a_call_the_first_are_named(tree: Tree) -> None:
     entry = '{{name="{0}",page="",address="",what="x",places={{}},files={{{1}}}}}'
     entries = ",".join(entry.format(f"of{n}", '"code/01-first/server.c",' * n) for n in (1, 9, 10))
-    tree.write("build/weave/data/calls.lua", f'return {{{{id="library",title="The C library",entries={{{entries}}}}}}}\n')
+    group = f'{{id="library",title="The C library",entries={{{entries}}}}}'
+    tree.write("build/weave/data/calls.lua", f"return {{{group}}}\n")
     [html] = tree.pieces(fence(".calls"))
-    assert [one.count("<a href=") for one in html.split("Code:")] == [0, 1, 9, 8]
+    assert [one.count("href=") for one in html.split("Code:")] == [0, 1, 9, 8]
     assert "and 2 more" in words(html) and words(html).count(" more") == 1

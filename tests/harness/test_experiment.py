@@ -403,8 +403,19 @@ WORDS: list[dict[str, Any]] = [
     {"needs": ["strace"]},
     {"source": ["x"]},
     {"number": [{"key": "gain", "ratio": ["a.us", "b.us"]}]},
-    {"then": [{"key": "small", "title": "x", "source": "talk", "metric": "us", "unit": "µs",
-               "base": "a", "rows": [{"variant": "a", "value": 1}]}]},
+    {
+        "then": [
+            {
+                "key": "small",
+                "title": "x",
+                "source": "talk",
+                "metric": "us",
+                "unit": "µs",
+                "base": "a",
+                "rows": [{"variant": "a", "value": 1}],
+            }
+        ]
+    },
     {"profile": {**rounds(), "quick": {**rounds()["quick"], "seconds": 9, "timeout": 9, "by_name": True}}},
 ]
 

@@ -39,9 +39,7 @@ int exported(int a)
         (".c", "int exported(int a);\nstruct one;\nenum one {\n};\n", ""),
     ],
 )
-def test_a_name_that_is_there_twice(
-    lint: ModuleType, tmp_path: Path, suffix: str, second: str, fault: str
-) -> None:
+def test_a_name_that_is_there_twice(lint: ModuleType, tmp_path: Path, suffix: str, second: str, fault: str) -> None:
     files = [tmp_path / f"{name}{suffix}" for name in ("a", "b")]
     for path, text in zip(files, (FIRST, second), strict=True):
         path.write_text(text)
