@@ -212,7 +212,7 @@ def read(path: Path) -> Recording:
         raise InputError(f"{path}: no such recording") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # also [[[[ without end
         raise InputError(f"{path}: not JSON: {error}") from None
     if not isinstance(table, dict) or table.get("v") != VERSION:
         raise InputError(f"{path}: no recording of version {VERSION}")

@@ -601,7 +601,13 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("{", "Expecting"), ('{"v": 2}', "no recording of version 1"), ("[]", "no")]
+    ("text", "said"),
+    [
+        ("{", "Expecting"),
+        pytest.param("[" * 100_000, "not JSON", id="deep"),
+        ('{"v": 2}', "no recording of version 1"),
+        ("[]", "no"),
+    ],
 )
 def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "r.json").write_text(text)
