@@ -177,7 +177,9 @@ def java_21() -> Answer:
     tool = program("java")
     if not tool.ok:
         return tool
-    done = subprocess.run(["java", "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["java", "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
     found = re.search(r"\d+", done.stdout)
     old = f"java {found[0] if found else '8 or older'} has no virtual threads: 21 or newer is needed"
     remedy = "a JDK from 21 on, first in PATH (Debian 13: apt-get install openjdk-21-jdk-headless)"

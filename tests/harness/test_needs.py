@@ -32,7 +32,8 @@ def test_a_java_that_is_too_old_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, lacks: str
 ) -> None:
     java = tmp_path / "java"
-    java.write_text(f"#!/bin/sh\necho '{says}'\n")
+    noted = b"#!/bin/sh\necho 'Picked up JAVA_TOOL_OPTIONS: -Dby=M\xfcller' >&2\n"  # not UTF-8
+    java.write_bytes(noted + f"echo '{says}'\n".encode())
     java.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     answer = needs.java_21()
