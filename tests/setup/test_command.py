@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from quest.__main__ import main
-from quest.command import budgets, help, labs, parts, settings
+from quest.command import budgets, help, labs, measuring, parts, recordings, settings
 from quest.command.goals import BY_NAME, GOALS, GROUPS, Goal, Setting
 from quest.ground.errors import InputError
 from quest.learn.words import Wrong
+from quest.measure import form
 
 
 @pytest.mark.parametrize("goal", [goal for goal in GOALS if goal.runs], ids=lambda goal: goal.name)
@@ -36,6 +37,11 @@ def test_a_goal_without_what_it_needs_is_one_line(capsys: pytest.CaptureFixture[
     for name in filter(needs.get, needs):
         status, complaint = main([name]), capsys.readouterr().err
         assert status == 2 and complaint.count("\n") == 1 and any(text in complaint for text in needs[name]), name
+
+
+def test_a_goal_that_only_make_has_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["book"]) == 2
+    assert re.fullmatch(r"make book: .*make book\n", capsys.readouterr().err)
 
 
 def test_what_one_types_for_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +81,7 @@ def test_the_value_that_was_meant(kind: str, value: str, meant: str) -> None:
     ("kind", "value"),
     [("server", "constant"), ("program", "0"), ("chapter", "99"), ("lab", "17"), ("track", "course.units"),
      ("number", "1e3"), ("number", "-1"), ("number", "\u0663"), ("part", "nothing"), ("goal", "check-data"),
-     ("port", "x"), ("port", "65536"), ("port", "-1")],
+     ("part", "__pycache__"), ("port", "x"), ("port", "65536"), ("port", "-1")],
 )  # fmt: skip
 def test_a_value_that_cannot_be(kind: str, value: str) -> None:
     goal = Goal("made-up", "", "", (Setting("X", "x", kind),))
@@ -100,6 +106,20 @@ def test_what_a_goal_is_told() -> None:
     assert settings.of_goal(BY_NAME["bench"], {}, {"MANY": "yes"}) == {"MANY": "1"}
     with pytest.raises(Wrong, match="^MANY=no: write MANY=1, or leave it out$"):
         settings.of_goal(BY_NAME["bench"], {}, {"MANY": "no"})
+    assert settings.of_goal(BY_NAME["bench"], {"MANY": "1"}, {"MANY": "no"}) == {"MANY": "1"}, "it is not asked"
+
+
+def test_one_and_yes_are_the_same() -> None:
+    """Whichever of them the goal looks for."""
+    assert settings.checked([BY_NAME["claims"]], {"SINCE": "1"}) == {"SINCE": "yes"}
+    assert settings.checked([BY_NAME["bench"]], {"AGAIN": "yes"}) == {"AGAIN": "1"}
+
+
+@pytest.mark.parametrize("word", ["V", "=x", ""])
+def test_what_is_no_setting_at_all(word: str) -> None:
+    """V alone, which every goal takes, would be V= with nothing."""
+    with pytest.raises(Wrong):
+        settings.parsed([word])
 
 
 # ---- budgets
@@ -121,12 +141,23 @@ def test_a_file_counts_in_the_deepest_folder_that_has_a_line(tmp_path: Path, mon
 
 def test_what_is_over_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("DECISIONS.md").write_text(f"{'x' * 121}\n|{'x' * 200}|\nx\n", encoding="ascii")
+    Path("DECISIONS.md").write_text(f"{'x' * 121}\n|{'x' * 200}|\n{'x' * 120}\n", encoding="ascii")
     have = {"python": 11, "c": 5, "lua": 0, "files": 1}
     monkeypatch.setattr(budgets, "table", lambda: [(budgets.Budget("x", have | {"python": 10}), have)])
     over, wide = budgets.problems()
     assert over.startswith("x: 11 lines of python, 10 at most")
     assert wide.startswith("DECISIONS.md:1: ")
+
+
+def test_what_a_folder_has_of_what_it_may_have(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    most, have = (dict(zip(budgets.COUNTS, counts, strict=True)) for counts in ((10, 5, 0, 0), (11, 0, 0, 1)))
+    monkeypatch.setattr(budgets, "table", lambda: [(budgets.Budget("x", most), have)] * 2)
+    assert budgets.print_budgets({}) == 0
+    _, line, _, sums = capsys.readouterr().out.splitlines()
+    assert " ".join(line.split()) == "x 11 of 10 0 of 5 - 1 of 0"
+    assert sums.split() == ["all", "22", "0", "0", "2"]
 
 
 @pytest.mark.parametrize("line", ["x 1 2 3 4", "x\t1\t2\t3", "x\t1\t2\t3\tfour"])
@@ -146,6 +177,12 @@ def test_without_a_repository_of_its_own_nothing_is_counted(tmp_path: Path, monk
     subprocess.run(["git", "init", "-q"], check=True)
     with pytest.raises(InputError, match="it keeps none of this folder"):
         budgets.tracked()
+    for name in ("a.py", "gone.py", "benchmarks/results/x.jsonl", "benchmarks/x.toml"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    subprocess.run(["git", "add", "-A"], check=True)
+    Path("gone.py").unlink()
+    assert budgets.tracked() == ["a.py", "benchmarks/x.toml"], "neither what was measured nor what has just gone"
 
 
 # ---- README.md, and the tests of a part
@@ -156,8 +193,9 @@ def test_the_table_in_the_readme_is_replaced_and_the_rest_is_kept() -> None:
     new = help.with_table(old)
     assert new == f"before\n{help.BEGIN}{help.readme_table()}{help.END}after\n" == help.with_table(new)
     assert new.count("\n| `make") == 10
-    with pytest.raises(ValueError, match=r"README\.md"):
-        help.with_table("no marks")
+    for text in ("no marks", f"before\n{help.BEGIN}after\n", f"before\n{help.END}after\n"):
+        with pytest.raises(ValueError, match=r"README\.md"):
+            help.with_table(text)  # without its end the rest of the file would be lost
 
 
 def test_the_tests_of_a_part() -> None:
@@ -165,6 +203,64 @@ def test_the_tests_of_a_part() -> None:
     assert "tests/harness/test_statistics.py" in stats and "tests/setup/test_command.py" not in stats
     assert parts.about("hammer") == [Path("tests/hammer")]
     assert Path("tests/setup/test_command.py") in parts.about("command")
+
+
+# ---- measurements, recordings
+
+
+def test_several_names_in_one_setting() -> None:
+    assert measuring.names("a,b c, d") == ["a", "b", "c", "d"]
+    assert measuring.names("") == []
+
+
+@pytest.mark.parametrize(("status", "ticked"), [(0, ["02-fork"]), (1, [])])
+def test_a_measurement_that_fails_ticks_nothing(
+    monkeypatch: pytest.MonkeyPatch, status: int, ticked: list[str]
+) -> None:
+    noted: list[str] = []
+
+    def note(given: dict[str, str]) -> int:
+        noted.append(given["CH"])
+        return 0
+
+    monkeypatch.delenv("RESULTS", raising=False)
+    monkeypatch.setattr("quest.report.bench.bench", lambda *_, **__: status)
+    monkeypatch.setattr("quest.learn.path.note_measurement", note)
+    assert measuring.bench({"CH": "02-fork", "ONLY": "fork-latency"}) == status
+    assert measuring.bench({"ONLY": "fork-latency"}) == status
+    assert noted == ticked
+
+
+def test_which_recordings_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a server, of a scene, or one of them."""
+    made: list[str] = []
+    monkeypatch.setattr(recordings, "made", lambda *_: None)
+    monkeypatch.setattr(recordings, "tell", lambda path, _: made.append(path.stem))
+    committed = [path.stem for path in form.all_paths()]
+    rows: list[tuple[dict[str, str], str]] = [({"CH": "08-sigio"}, "08-sigio."), ({"SCENE": "slow"}, ".slow"), ({}, "")]
+    for given, part in rows:
+        made.clear()
+        assert recordings.keep(given) == 0
+        assert sorted(made) == sorted(name for name in committed if part in name)
+    for given in ({"CH": "08-sigio", "SCENE": "cold"}, {"CH": "00-client"}):
+        with pytest.raises(InputError):
+            recordings.keep(given)
+
+
+def test_a_scene_is_not_for_every_server() -> None:
+    with pytest.raises(InputError, match="08-sigio"):
+        recordings.made({}, "01-iterative", "overflow")
+
+
+@pytest.mark.parametrize("faults", [[], ["it has changed"]])
+def test_a_recorded_line_that_has_changed_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], faults: list[str]
+) -> None:
+    monkeypatch.setattr("quest.measure.form.all_paths", lambda: [Path("a.json"), Path("b.json")])
+    monkeypatch.setattr("quest.measure.form.read", lambda path: path)
+    monkeypatch.setattr("quest.measure.recorded.faults", lambda path: faults if path.stem == "a" else [])
+    assert recordings.check({}) == len(faults)
+    assert [line for line in capsys.readouterr().out.splitlines() if "json" in line] == [f"a.json: {x}" for x in faults]
 
 
 # ---- labs
@@ -183,6 +279,25 @@ def test_the_table_of_a_class_is_beside_its_folder(monkeypatch: pytest.MonkeyPat
         assert labs.grade_all({"DIR": folder}) == 0
     labs.grade_all({"DIR": "x", "CSV": "y"})
     assert [given["CSV"] for given in told] == ["submissions.csv", "submissions.csv", "y"]
+
+
+def test_a_lab_that_is_begun_again_keeps_all_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time under a name of its own; what was reached is in the new one, too."""
+    folder, given = tmp_path / "02-fork", {"CH": "02-fork", "WORK": str(tmp_path)}
+
+    def begins(_: str, __: dict[str, str]) -> int:
+        folder.mkdir()
+        return 0
+
+    monkeypatch.setattr(labs, "_run", begins)
+    folder.mkdir()
+    for turn in "12":
+        for name in ("server.c", ".progress.json"):
+            (folder / name).write_text(turn, encoding="ascii")
+        assert labs.reset(given) == 0
+        kept = tmp_path / f"02-fork.old{turn}"
+        assert {path.name: path.read_text() for path in kept.iterdir()} == {"server.c": turn, ".progress.json": turn}
+        assert {path.name: path.read_text() for path in folder.iterdir()} == {".progress.json": turn}
 
 
 def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import pytest
 from quest.command import of_make
 from quest.command.goals import FROM_ENVIRONMENT, GOALS
 from quest.ground import entry
+from quest.ground.errors import Stopped
 from tests.place import without_outer_make
 
 TREE = Path(__file__).resolve().parents[2]
@@ -431,3 +432,30 @@ def test_what_was_printed_before_an_error_is_kept_or_said_to_be_lost_once(error:
 def test_makes_that_we_start_are_not_promised_a_job_server(flags: str, kept: str | None) -> None:
     """They would say in each make -j8 read or run that they do not have it."""
     assert entry.without_job_server(flags) == (flags if kept is None else kept)
+
+
+def test_the_file_that_an_error_names() -> None:
+    """Of two, as of a copy, that which was to be made; one without a name gets that of the whole."""
+    assert entry.os_error_text(OSError(28, "No space left on device", "from", None, "to")).startswith("to: ")
+    for name in (None, "inside"):
+        with pytest.raises(OSError, match="denied") as error, entry.errors_named(Path("whole")):
+            raise OSError(13, "Permission denied", name)
+        assert error.value.filename == (name or "whole")
+
+
+@pytest.mark.parametrize(
+    ("error", "stopped", "ends", "said"),
+    [
+        (Stopped(signal.SIGTERM), "the same goes on", 143, "the same goes on\n"),
+        (Stopped(signal.SIGHUP), "", 129, ""),
+        (KeyboardInterrupt(), "the same goes on", 130, ""),
+    ],
+)
+def test_the_status_of_what_a_signal_has_ended(
+    capsys: pytest.CaptureFixture[str], error: BaseException, stopped: str, ends: int, said: str
+) -> None:
+    def command() -> int:
+        raise error
+
+    assert entry.run_to_status(command, stopped=stopped) == ends
+    assert capsys.readouterr() == ("", said)
