@@ -154,6 +154,9 @@ CASES: dict[str, tuple[tuple[Fake, ...], tuple[int, ...], tuple[Model, ...]]] = 
     "fork, or all workers busy": (
         (Fake(10, (Task(call("pselect6", 9)),)), *children(*PAIR)), PAIR, (models.FORK, models.PREFORK),
     ),
+    "fork, or all workers busy, and the parent runs": (
+        (Fake(10, (RUNS,)), *children(*PAIR)), PAIR, (models.FORK, models.PREFORK),
+    ),
     "prefork": (workers((ACCEPTS,), (ACCEPTS,)), (), (models.PREFORK,)),
     "prefork, one free": (
         (*workers((ACCEPTS,)), Fake(40, (READS,), parent=10, connections=(201,))), (201,), (models.PREFORK,),
@@ -234,6 +237,32 @@ CASES: dict[str, tuple[tuple[Fake, ...], tuple[int, ...], tuple[Model, ...]]] = 
         (Fake(10, (Task(call("io_uring_enter", 4), "io_cqring_wait"), Task("running", name="iou-wrk-10")),
               others={4: "anon_inode:[io_uring]"}),), PAIR, (models.RING_LOOP,),
     ),
+    "io_uring that runs": ((Fake(10, (RUNS,), others={4: "anon_inode:[io_uring]"}),), (), (models.RING_LOOP,)),
+    "io_uring in each of several": (
+        workers(*[(Task(call("io_uring_enter", 4), "io_cqring_wait"),)] * 2, others={4: "anon_inode:[io_uring]"}), (),
+        (models.RING_LOOP,),
+    ),
+    "one thread that computes for its only client": (
+        (Fake(10, (RUNS,), connections=(201,)),), (201,), (models.ITERATIVE, models.SELECT_LOOP, models.POLL_LOOP),
+    ),
+    "poll and helpers": (
+        (Fake(10, (Task(call("poll", 9, 3)), IDLE, IDLE), connections=PAIR),), PAIR, (models.POLL_LOOP,),
+    ),
+    "select and helpers": (
+        (Fake(10, (Task(call("select", 12)), IDLE), connections=PAIR),), PAIR, (models.SELECT_LOOP,),
+    ),
+    "poll and helpers, or a pool": (
+        (Fake(10, (Task(call("poll", 9, 2)), IDLE), connections=(201,), blocking=False),), (201,),
+        (models.POOL, models.POLL_LOOP),
+    ),
+    "epoll, and a thread that only sleeps": (
+        (Fake(10, (WAITS, Task(call("nanosleep", 9))), connections=PAIR, epoll={4: LIST}),), PAIR, (models.EPOLL_LOOP,),
+    ),
+    "one worker, and helpers": (workers((WAITS, IDLE), epoll={4: (LISTENS,)}), (), (models.LOOP_HELPERS,)),
+    "many threads at one epoll, in each of several": (
+        workers((WAITS, WAITS), (WAITS, WAITS), epoll={4: (LISTENS,)}), (), (models.RUNTIME,),
+    ),
+    "pool in each of several": (workers((ACCEPTS, IDLE, IDLE), (ACCEPTS, IDLE, IDLE)), (), (models.POOL,)),
 }  # fmt: skip
 
 
@@ -318,6 +347,25 @@ def test_each_number_of_connections_that_was_seen_is_told(tmp_path: Path) -> Non
     text = "\n".join(told([first, later], 10))
     assert "with 0 connections: 1 process, 1 thread\n" in text
     assert "with 2 connections: 1 process, 3 threads\n" in text and models.THREADS.name in text
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("epoll", "epoll_wait: a list of 1 listening socket, 2 connections"), ("poll", "poll: a list of 3 descriptors"),
+        ("iterative", "3 connections, 2 of them in the queue"),
+    ],
+)  # fmt: skip
+def test_what_is_waited_for_is_counted(tmp_path: Path, name: str, part: str) -> None:
+    fakes, inodes, _ = CASES[name]
+    assert part in "\n".join(told([proc.look(made_up(tmp_path, fakes, *inodes), 10)], 10))
+
+
+def test_what_it_may_be_is_told_with_what_would_tell_it(tmp_path: Path) -> None:
+    fakes, inodes, expected = CASES["one thread in accept"]
+    text = "\n".join(told([proc.look(made_up(tmp_path, fakes, *inodes), 10)], 10))
+    assert all(model.name in text and model.computes in text for model in expected)
+    assert models.OPEN_ONE in text and "with 0 connections" not in text, "only one number of them was seen"
 
 
 def test_every_model_stands_on_a_chapter() -> None:
@@ -445,6 +493,31 @@ def test_a_program_of_go_is_known_by_a_section_of_its_file(tmp_path: Path) -> No
     ):  # fmt: skip
         (tmp_path / "10/exe").write_bytes(file)
         assert judge(proc.look(Proc(shape.root, MACHINE), 10)).models == (expected,)
+
+
+def test_what_a_read_is_of_is_told_by_its_descriptor(tmp_path: Path) -> None:
+    """A file, no file, a client."""
+    tasks = (Task(call("pread64", 11)), Task(call("read", 12)), READS)
+    fake = Fake(10, tasks, connections=(201,), others={11: "/srv/a.html", 12: "/dev/null"})
+    process = proc.look(made_up(tmp_path, (fake,), 201), 10).processes[0]
+    assert [thread.wait.kind for thread in process.threads] == [seen.DISK, seen.OTHER, seen.CLIENT]
+
+
+def test_many_processes_are_counted_and_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proc, "MOST_PROCESSES", 3)
+    server = proc.look(made_up(tmp_path, workers(*[(ACCEPTS,)] * 4)), 10)
+    assert (len(server.processes), server.process_count) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("option", "hides"),
+    [("2", True), ("invisible", True), ("4", True), ("ptraceable", True), ("1", False), ("noaccess", False)],
+)
+def test_a_proc_that_hides_others(tmp_path: Path, option: str, hides: bool) -> None:
+    """With 1, noaccess, they are there, and may not be looked into."""
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/mounts").write_text(f"none / tmpfs rw 0 0\nproc /proc proc rw,hidepid={option} 0 0\n")
+    assert Proc(tmp_path, MACHINE).hides_others() == hides
 
 
 def test_many_threads_are_counted_and_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
