@@ -25,6 +25,7 @@ def _ten_cores(tmp_path: Path) -> Path:
         ("one", [0, 4], [4], [], ()),
         ("apart", [0, 4], [4], [0], ()),
         ("apart", [4], [4], [4], ("shared-core",)),
+        ("apart", [0, 4, 10, 14], [4], [0], ()),  # of each core its first thread
         # Hardware threads too: a server that asks how many it may use counts them.
         ("shared", [0, 4, 10, 14], [0, 4, 10, 14], [0, 4, 10, 14], ()),
         ("shared", [3], [3], [3], ()),

@@ -50,6 +50,16 @@ def test_of_two_that_make_it_at_once_the_quicker_has_made_it(tmp_path: Path, mon
     assert [path.name for path in folder.iterdir()] == ["a.html"]
 
 
+def test_what_another_process_still_uses_is_not_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor what has no number of a process in front: it is not ours."""
+    monkeypatch.setattr(places, "BUILD", tmp_path)
+    scratch = places.scratch_parent()
+    for owner in (os.getpid(), 4999999, "db"):  # 4194304 is the highest
+        (scratch / f"{owner}-x/inside").mkdir(parents=True)
+    places.sweep_scratch()
+    assert {path.name for path in scratch.iterdir()} == {f"{os.getpid()}-x", "db-x"}
+
+
 def test_what_fails_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it is killed: it is made in a folder that the next run sweeps."""
     made: list[Path] = []

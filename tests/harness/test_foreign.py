@@ -16,8 +16,8 @@ def test_a_terminal_is_told_nothing() -> None:
     """And what can be read stays as it is: letters of all kinds, spaces that do not break."""
     kept = "a b\tc\nJürgen, 10\u00a0000 \u65e5\u672c `$(x)` \\x"
     assert foreign.plain(kept) == kept
-    codes = "\x1b[31m\x07\r\x9b1A\x7f\u202e\u2028\udcfc\ud800\0"
-    named = "\\x1b[31m\\x07\\x0d\\x9b1A\\x7f\\u202e\\u2028\\xfc\\ud800\\x00"
+    codes = "\x1b[31m\x07\r\x9b1A\x7f\u202e\u2028\udcfc\udc80\udcff\ud800\0\U000e0041"
+    named = "\\x1b[31m\\x07\\x0d\\x9b1A\\x7f\\u202e\\u2028\\xfc\\x80\\xff\\ud800\\x00\\U000e0041"
     assert foreign.plain(codes) == named
     assert foreign.line("a\n\tb") == "a\\n\\tb"
 

@@ -13,7 +13,7 @@ from quest.measure.limits import Cap
 from tests.harness.made_up import machine
 
 
-def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
+def test_an_unknown_need_is_a_program_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places.program("sh").ok
     answer = places.program("no-such-program")
     assert answer == (False, "no-such-program is not installed", "apt-get install no-such-program")
@@ -22,6 +22,17 @@ def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
     assert brought == {"cc": "gcc libc6-dev", "h2load": "nghttp2-client", "tcpserver": "ucspi-tcp"}
     assert {"nginx", "tcpserver"} <= places.PEERS
     assert "wrk" not in places.PEERS
+    monkeypatch.setattr(places, "which", lambda _: None)
+    remedies = [places.program(name).remedy for name in ("nginx", "wrk")]
+    assert remedies == ["make peers", "apt-get install wrk"], "Debian would start what apt-get installs"
+
+
+def test_a_program_in_a_folder_that_a_users_path_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nginx is in /usr/sbin."""
+    (tmp_path / "made-up").touch(0o755)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(places, "EXTRA_FOLDERS", (str(tmp_path),))
+    assert places.which("made-up") == str(tmp_path / "made-up")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +69,7 @@ def test_what_others_would_notice_needs_room_or_a_word(monkeypatch: pytest.Monke
         ("x", "no-such-header.h|header:sys/stat.h", False),  # elsewhere it is in another folder
         ("y", "no-such-header.h", False),
         ("z", "no-such-header.h", False),
+        ("w", "no-such-header.h", True),  # of a folder below
     ],
 )
 def test_a_program_without_its_library_says_which_package_brings_it(
@@ -65,7 +77,8 @@ def test_a_program_without_its_library_says_which_package_brings_it(
 ) -> None:
     rules = "x_NEEDS := stdio.h no-such-header.h # why\ny_NEEDS := stdio.h\n"
     table = f"# head\nlibno-dev\tbuild\theader:{header}\tno\tx\n"
-    machine(tmp_path, {"code/module.mk": rules, "table": table})
+    below = {"benchmarks/micro/module.mk": "w_NEEDS := no-such-header.h\n"}
+    machine(tmp_path, {"code/module.mk": rules, "table": table, **below})
     lacking = needs.missing_library(program, tmp_path, tmp_path / "table")
     wanted = (False, "libno-dev is not installed", "apt-get install libno-dev")
     assert lacking == (wanted if lacks else None)

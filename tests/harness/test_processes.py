@@ -12,6 +12,7 @@ import pytest
 
 from quest.ground import processes
 from quest.ground.errors import RepetitionError
+from quest.ground.processes import Usage
 
 
 def children() -> str:
@@ -50,6 +51,15 @@ def test_a_program_can_be_ended_as_ever(number: int, name: str) -> None:
         os.kill(process.pid, number)
         assert process.reap(5)
         assert process.describe_end() == f"sleep was ended by {name}"
+
+
+def test_how_a_program_has_ended_and_what_it_has_used_with_its_children() -> None:
+    """A daemon's first process ends with 0: that is no signal. Of resident sizes the larger counts."""
+    with processes.running("true", ["true"]) as process:
+        assert process.reap(5)
+        assert process.describe_end() == "true ended with status 0"
+    one, other = Usage(1.0, 2.0, 3, 4, 5, 60), Usage(0.5, 0.25, 1, 2, 3, 7)
+    assert one.plus(other) == other.plus(one) == Usage(1.5, 2.25, 4, 6, 8, 60)
 
 
 def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
