@@ -1,5 +1,6 @@
 """Control groups of both versions, on trees that are made up; for real in test_staging.py."""
 
+import errno
 import itertools
 import os
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_version_1_has_a_group_in_each_hierarchy(first: str, tmp_path: Path) -> 
         "memory.limit_in_bytes": "50331648",
         "blkio.throttle.read_iops_device": "7:0 240",
     }
-    assert not list(tmp_path.glob("*/quest-*"))
+    assert not [*tmp_path.glob("*/quest-*"), *tmp_path.glob("*/*_control")], "it has nothing to be switched on"
     # Only what is asked for is set; without limits there is no group.
     assert [*written(first, Limits(memory_bytes=9))[1]] == ["memory.limit_in_bytes"]
     assert written(first, Limits(device="7:0")) == ([], {})
@@ -106,6 +107,22 @@ def test_one_that_cannot_be_removed_keeps_no_other(first: str, tmp_path: Path) -
             file.unlink()
     left = [path.parent.name for path in tmp_path.glob("*/quest-*")]
     assert left == ["blkio"], "there it has a file"
+
+
+def test_its_last_process_may_take_a_moment_to_be_gone(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, rmdir = list[Path](), Path.rmdir
+
+    def busy_at_first(folder: Path) -> None:
+        tried.append(folder)
+        if len(tried) < 3:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        rmdir(folder)
+
+    monkeypatch.setattr(Path, "rmdir", busy_at_first)
+    assert len(written(first, LIMITS)[0]) == 2
+    assert not list(tmp_path.glob("*/quest-*"))
 
 
 def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> None:

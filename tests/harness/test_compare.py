@@ -147,6 +147,15 @@ def test_two_folders_and_their_claims(tree: Tree, said: Callable[..., str], valu
     assert lines[lines.index(head) + 1 :] == changed
 
 
+def test_two_words_stand_for_folders(tree: Tree, said: Callable[..., str]) -> None:
+    tree.experiment()
+    for folder, a in (("benchmarks/results/reference", 4e4), ("build/results", 2e4)):
+        data = {name: [each * (1 + 0.001 * i) for i in range(8)] for name, each in (("a", a), ("b", 8e4))}
+        write(result_set(parsed(), data), tree.root / folder / "sample.jsonl")
+    lines = said("compare", "A=reference", "B=here").splitlines()
+    assert [" 0.500 (" in line for line in lines if line.startswith("a ")] == [True]
+
+
 def test_an_experiment_of_the_second_ledger_is_compared_too(tree: Tree, said: Callable[..., str]) -> None:
     tree.experiment()
     folder = tree.root / "benchmarks/experiments-since"

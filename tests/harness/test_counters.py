@@ -126,6 +126,18 @@ def test_idleness_of_two_kinds(tmp_path: Path) -> None:
     assert counters.cpu_ticks(tmp_path / "none") == {}
 
 
+def test_what_some_processors_have_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or all of them. Neither idle time nor what the hypervisor gave to others is work."""
+    rows = ("cpu  1 0 0 5 5 0 2 3 0 0", "cpu0 1 2 4 900 900 8 16 32 0 0", "cpu1 10 20 40 900 900 80 160 320 0 0",
+            "cpu10 9 9 9 9 9 9 9 9 9 9")  # fmt: skip
+    (tmp_path / "stat").write_text("\n".join(rows))
+    monkeypatch.setattr(counters, "STAT", tmp_path / "stat")
+    monkeypatch.setattr(counters, "TICKS", 1)
+    assert counters.cpu_time([0]) == (31, 16, 32)
+    assert counters.cpu_time([0, 1]) == (341, 176, 352)
+    assert counters.cpu_time([]) == (3, 2, 3)
+
+
 def test_time_in_which_some_waited_for_a_disk(tmp_path: Path) -> None:
     file = tmp_path / "io"
     text = "some avg10=0.00 avg60=1.00 avg300=2.00 total={}\nfull avg10=0.00 total={}\n"

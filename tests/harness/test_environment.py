@@ -1,5 +1,6 @@
 """What is recorded of a machine, and that it names no person."""
 
+import gzip
 import json
 import os
 import re
@@ -23,6 +24,20 @@ def test_no_path_host_or_user_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     text = f"{Path.cwd()}/build/x on secret-host by someone in /home/someone/a: /proc/self/fd"
     assert foreign.anonymous(text) == "build/x on  by  in a: /proc/self/fd"
     assert foreign.anonymous("http://127.0.0.1:80/a/b") == "http://127.0.0.1:80/a/b"
+
+
+def test_what_is_no_name_of_anybody_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """root, short names, which are ordinary words, and the slashes of a user whose home is /."""
+    monkeypatch.setenv("HOME", "/")
+    text = "root, bob, vm and box at http://127.0.0.1:80/a/b"
+    for user, host in (("root", "vm"), ("bob", "box")):
+        monkeypatch.setenv("USER", user)
+        monkeypatch.setenv("LOGNAME", user)
+        monkeypatch.setattr("socket.gethostname", lambda host=host: host)
+        assert foreign.anonymous(text) == text
+    monkeypatch.setenv("USER", "anna")
+    monkeypatch.setattr("socket.gethostname", lambda: "far7.example.org")
+    assert foreign.anonymous("anna: far7 is far7.example.org") == ":  is "
 
 
 def test_a_user_without_a_home_and_without_a_line_in_passwd(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +153,23 @@ def test_a_musl_of_another_kind_of_machine_is_left_out(tmp_path: Path, monkeypat
         (tmp_path / f"ld-musl-{name}.so.1").chmod(0o755)
     (tmp_path / "ld-musl-armhf.so.1").symlink_to("gone")
     assert environment._libc_versions()["musl"] == "1.2.3"
+
+
+def test_the_ticks_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its configuration, packed or not; not known where none can be read."""
+    text, there = b"# CONFIG_HZ_100 is not set\nCONFIG_HZ_250=y\nCONFIG_HZ=250\n", dict[str, bytes]()
+
+    def read(path: Path) -> bytes:
+        if str(path) not in there:
+            raise FileNotFoundError(2, "No such file or directory")
+        return there[str(path)]
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    assert environment._timer_hz() is None
+    for name, data in (("/proc/config.gz", gzip.compress(text)), (f"/boot/config-{os.uname().release}", text)):
+        there.clear()
+        there[name] = data
+        assert environment._timer_hz() == 250, name
 
 
 def test_the_share_of_time_that_others_were_given(monkeypatch: pytest.MonkeyPatch) -> None:

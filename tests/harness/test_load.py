@@ -17,6 +17,7 @@ from quest.ground.processes import Usage
 from quest.measure import limits, load, load_tools, micro
 from quest.measure.limits import Cap
 from quest.measure.measure import prepare
+from quest.measure.peers import Probe
 from quest.measure.records import Repetition
 from quest.measure.session import Context, Session
 from quest.spec.model import Experiment, Value
@@ -182,6 +183,7 @@ def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> 
         ("print('hello', flush=True)", 'fake-server: no listening line, but "hello"'),
         ("socket.socket.close = lambda *_: os.kill(os.getpid(), 11)",
          "fake-server was ended by SIGSEGV"),
+        ("signal.signal = lambda *_: None", "fake-server was ended by SIGTERM"),  # ours ends with 0
         ("sys.stderr.write('13-uring: io_uring is switched off\\n'); sys.exit(77)",
          "13-uring: io_uring is switched off"),
     ],
@@ -296,6 +298,14 @@ def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
         loaded({"peer": "peer", "holds": "1"})
 
 
+def test_a_peer_is_asked_for_the_smallest_file() -> None:
+    """Whether it is there: to read more would warm what is measured."""
+    files = {"files": {"a.bin": 1000, "pool/{0..2}.html": 50, "z.bin": 1000}}
+    experiment = loaded({"peer": "nginx"}, docroot=files)
+    run = load.LoadRun(experiment, experiment.variants[0], Context(UNPINNED, 60.0, lambda: None), {}, Path())
+    assert load._probe(run) == Probe("pool/0.html", 50)
+
+
 # ---- helpers and phases -------------------------------------------------------------------------
 
 BESIDE: dict[str, Any] = {
@@ -339,6 +349,12 @@ def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> Non
     assert more == pytest.approx(8 << 10, rel=0.2)
     assert scalars["server_pss_kib"] == pytest.approx(scalars["during.server_pss_kib"], rel=0.2)
     assert "before.kernel_slab_kib" in scalars
+
+
+def test_a_helper_that_knows_no_signals_is_ended_by_ours(tree: Tree) -> None:
+    programs(tree)
+    tree.program("helper", HELPER.replace("lambda *_: sys.exit(0)", "signal.SIG_DFL"))
+    assert measure(tree, loaded(**BESIDE)).scalars["requests_served"] == 250
 
 
 def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None:

@@ -101,6 +101,13 @@ def test_hammer() -> None:
     assert outcome.histograms == {"total": [[4096, 80], [8192, 20]]}
 
 
+def test_hammer_says_itself_when_it_was_at_its_limit() -> None:
+    """It has one thread, however many processors there are. Without a warm-up it says null."""
+    outcome = load_tools.parse("hammer", json.dumps({**HAMMER, "warm_up": None}), [], USAGE, 2.0)
+    assert (outcome.scalars["cpu_share"], outcome.scalars["client_bound"]) == (0.95, 1.0)
+    assert outcome.requests == 100
+
+
 @pytest.mark.parametrize("tool", ["hammer", "wrk", "h2load"])
 @pytest.mark.parametrize("output", ["", "Segmentation fault", "{}", "[1]"])
 def test_output_of_another_kind_fails_the_repetition(tool: str, output: str) -> None:

@@ -170,3 +170,22 @@ def test_what_a_cap_reduced_is_marked(measured: Callable[..., ResultSet], monkey
         result = measured(calm, caps={"n": [resource]})
         assert result.run["caps"]["n"] == {"most": 2, "wanted": 4, "why": "few"}
         assert {mark for repetition in result.repetitions for mark in repetition["marks"]} == marks
+    monkeypatch.setattr("quest.measure.limits.smallest", lambda _: Cap(4, "enough"))
+    result = measured(calm, caps={"n": ["processes"]})
+    assert result.run["caps"] == {} and not any(repetition["marks"] for repetition in result.repetitions)
+
+
+def test_what_is_told_of_each_step(measured: Callable[..., ResultSet], monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many are done, of how many; and of how many at most, once noise has made more of them."""
+    told: list[tuple[int, int, str, int]] = []
+
+    def step(_: Progress, done: int, total: int, what: str, _left_s: float, most: int = 0) -> None:
+        told.append((done, total, what.partition(",")[0], most))
+
+    monkeypatch.setattr(Progress, "step", step)
+    measured(lambda variant, before: Repetition(marks=["noisy"] if variant == "b" and before < 4 else []))
+    planned = ROUNDS * STEPS
+    assert told == [
+        *((done, planned, f"round {done // STEPS + 1}", 0) for done in range(planned)),
+        *((done, planned + STEPS, "round 10", 13 * STEPS) for done in range(planned, planned + STEPS)),
+    ]

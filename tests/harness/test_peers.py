@@ -346,6 +346,31 @@ def test_a_peer_must_answer_before_it_is_measured(folder: Path, code: str, probe
         assert session_members(process.pid)
 
 
+NOT_YET = """
+def after_two(self):
+    with open("@scratch@/asked", "a") as file:
+        file.write("x")
+    self.send_response(204 if os.path.getsize("@scratch@/asked") > 2 else 500)
+    self.end_headers()
+http.server.SimpleHTTPRequestHandler.do_HEAD = after_two
+"""
+
+
+def test_an_error_of_its_own_says_that_it_is_not_ready(folder: Path) -> None:
+    """As while a helper of it begins: it is asked again."""
+    values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
+    with peers.serving(made_up(folder, NOT_YET), values, folder / "scratch", peers.Probe()):
+        assert (folder / "scratch/asked").read_text(encoding="ascii") == "xxx"
+
+
+def test_a_peer_is_found_where_a_users_path_does_not_lead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nginx is in /usr/sbin."""
+    monkeypatch.setattr(peers, "which", {"its-program": sys.executable}.get)
+    peer = dataclasses.replace(made_up(folder), program="its-program", command=("its-program", "{scratch}/peer.py"))
+    for process, _ in serve(peer, folder, {}):
+        assert session_members(process.pid)
+
+
 def test_a_peer_that_is_deaf_is_killed_with_its_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "STOP_PATIENCE", 0.3)
     deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork() == 0: time.sleep(600)"

@@ -95,6 +95,21 @@ def test_the_first_thing_that_is_missing(tmp_path: Path, monkeypatch: pytest.Mon
     )  # fmt: skip
 
 
+def test_a_load_tool_is_needed_where_the_load_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Host:
+        def why_not(self, *_: object) -> None:
+            """Nothing is missing there."""
+
+    monkeypatch.chdir(tmp_path)
+    Path("build/bin").mkdir(parents=True)
+    Path("build/bin/fake-server").touch()
+    absent = Answer(False, "wrk is not installed", "apt-get install wrk")
+    monkeypatch.setattr(needs, "probe", lambda need, _many=False: absent if need == "wrk" else Answer(True))
+    wrk = loaded({"load": "wrk", "needs": ["wrk"]}, wrk={"args": ["{url}/a"]})
+    assert programs.missing(wrk, wrk.variants[0]) == absent
+    assert programs.missing(wrk, wrk.variants[0], cast(Client, Host())) is None
+
+
 def test_hashes_are_of_what_is_there_and_of_the_other_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is passed decides, and nothing else: the same call without the host is as before."""
 

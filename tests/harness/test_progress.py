@@ -10,15 +10,21 @@ import termios
 
 import pytest
 
-from quest.measure.progress import Estimate, Progress, duration
+from quest.measure.progress import Estimate, Progress, duration, terminal_width
 from quest.measure.session import Settings
 from quest.spec.plan import Step
 from tests.known import ROOT
 
 
 def test_durations() -> None:
-    texts = {-1: "0 s", 7.4: "7 s", 60: "1:00", 75: "1:15", 3725: "1:02:05"}
+    texts = {-1: "0 s", 7.4: "7 s", 60: "1:00", 75: "1:15", 3600: "1:00:00", 3725: "1:02:05"}
     assert {seconds: duration(seconds) for seconds in texts} == texts
+
+
+def test_a_table_is_as_wide_as_the_terminal_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, wide in ((40, 60), (100, 100), (500, 120)):
+        monkeypatch.setattr("shutil.get_terminal_size", lambda _, columns=columns: os.terminal_size((columns, 24)))
+        assert terminal_width(120) == wide
 
 
 def test_the_estimate_learns() -> None:
@@ -115,3 +121,14 @@ def test_on_a_terminal_one_line_is_rewritten(monkeypatch: pytest.MonkeyPatch) ->
     assert "\n" not in out.getvalue()
     assert out.getvalue().count("\r") == 4
     assert "...... 4 s left  [1/1] x  0/2  round 1, a" in out.getvalue()
+
+
+def test_a_line_that_is_rewritten_is_narrower_than_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes on in the next line cannot be taken back."""
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((40, 24)))
+    shown = Progress(True, out, clock=lambda: 0.0)
+    shown.experiment(1, 1, "x" * 50, 3)
+    shown.step(0, 2, "a", 4.0)
+    assert [len(line) for line in out.getvalue().split("\r\x1b[K")] == [0, 39]

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,23 @@ def test_inlined_functions_and_what_has_no_line() -> None:
     }
 
 
+def test_a_stack_is_told_from_its_outermost_function_inwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the program alone, and of our sources; an inlined function is inside the one that it is in."""
+    asked: dict[str, set[int]] = {}
+    inlined, serve, main = (Place(name, "code/a.c", line) for name, line in (("inlined", 9), ("serve", 5), ("main", 1)))
+    there = {(OURS, 0x1F): [inlined, serve], (OURS, 0xF): [main], (OURS, 0x2F): [Place("x", "/usr/include/x.h", 3)]}
+
+    def look_up(addresses: dict[str, set[int]], _: Path) -> dict[tuple[str, int], list[Place]]:
+        asked.update(addresses)
+        return there
+
+    monkeypatch.setattr(lines, "look_up", look_up)
+    frames = (Frame(LIBC, "recv", 7), Frame(OURS, "x", 0x30), Frame(OURS, "serve", 0x20), Frame(OURS, "main", 0x10))
+    found = lines.stacks([frames, ()], Path(OURS), Path("/tree"), ("code/",))
+    assert found == {frames: (main, serve, inlined), (): ()}
+    assert asked == {OURS: {0xF, 0x1F, 0x2F}}
+
+
 def test_functions_of_a_source() -> None:
     text = ["static int twice(int a);", "", "/* b */", "static int twice(int a)", "{", "    return 2 * a;", "}",
             "int x;",
@@ -304,7 +322,7 @@ def test_a_forking_server_as_a_table() -> None:
     assert [call[-1] for call in told if call[:2] == (2, "recv")] == [0, 1]
     assert made.how["lines"] == [len(made.calls), len(made.calls)]
     assert made.calls == sorted(made.calls, key=lambda call: call.t)
-    assert made.calls[-1].took is None
+    assert made.calls[-1].took is None and made.end == 234_000, "30 ms behind the last thing that happens"
     names = [made.sites[made.stacks[call.stack][-1]] for call in made.calls if call.name == "send"]
     assert {site[:3] for site in names} == {("main", "server.c", 5)}
     again: dict[str, Any] = json.loads(made.to_json())
@@ -463,6 +481,39 @@ def test_whose_is_what_happens_in_a_ring() -> None:
         ("c", "openat2", "A", 6), ("s", "read", "A", None), ("s", "send", "A", None), ("c", "send", "A", 60),
         ("s", "close", "", None), ("c", "accept", "B", 0), ("s", "recv", "B", None),
     ]  # fmt: skip
+    fails = RING.splitlines()[0].replace("result 0", "result -24")
+    told = ring.told(ring.parse(f"{fails}\n{RING}", [77]), ["A", "B"])
+    assert [event.letter for event in told if event.opcode == "accept"] == ["", "A", "B"], "one that fails is of nobody"
+
+
+def test_the_ring_has_received_what_the_clients_have_sent() -> None:
+    """Else an event of it is lost, and the recording is made again."""
+
+    def made(*received: int, usable: Answer = recorder.ALLOWED) -> Recording:
+        guests = recording.guests(SCENE, visits(), 100.0)
+        one = Recording("server", "two", SCENE.title, "", {}, 0, [], guests, {}, [], [], [], [])
+        line = "s-77 [001] ..... 5.2: io_uring_complete: ring 00aa, req 01, user_data 0x1003, result {}, cflags 0x1\n"
+        recorder.add_ring(one, usable, RING + "".join(map(line.format, received)), [77], visits())
+        return one
+
+    for received in ((54,), (27, -11, 27)):  # one that fails is no byte less
+        told = made(*received)
+        assert told.ring is not None and (len(told.ring), told.left) == (11 + len(received), [])
+    with pytest.raises(RepetitionError, match="client B has sent 54 bytes, the ring received 53"):
+        made(53)
+    unknown = made(usable=Answer(False, "it is hidden", "ask root"))
+    assert unknown.ring is None and len(unknown.left) == 1
+
+
+def test_why_the_ring_cannot_be_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ring, "TRACEFS", tmp_path)
+    for user, remedy in ((0, f"mount -t tracefs tracefs {tmp_path}"), (1000, "run it as root")):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        assert ring.usable()[::2] == (False, remedy)
+    (tmp_path / "events/io_uring").mkdir(parents=True)
+    assert ring.usable()[::2] == (False, "run it as root")
+    (tmp_path / "instances").mkdir()
+    assert ring.usable().ok
 
 
 def test_what_a_killed_recorder_left_in_the_kernel_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +521,7 @@ def test_what_a_killed_recorder_left_in_the_kernel_is_removed(tmp_path: Path, mo
     monkeypatch.setattr(ring, "TRACEFS", tmp_path)
     mine = ring._prefix()
     assert re.fullmatch(r"quest-\d+-", mine)
-    left = (f"{mine}{os.getpid()}", f"{mine}4999999", f"{mine}1", f"{mine}db", "quest-1-4999999")  # 4194304 is the highest
+    left = (f"{mine}{os.getpid()}", f"{mine}4999999", f"{mine}1", f"{mine}db", "quest-1-4999999")  # 4194304 is highest
     for name in left:
         (tmp_path / "instances" / name).mkdir(parents=True)
     with contextlib.suppress(OSError), ring.watched() as text:
@@ -494,8 +545,32 @@ def test_the_first_difference_is_found_marked_and_said() -> None:
         "In main, after fork() for A, ours calls close(4) for A, server.c line 3; yours calls accept() for B, "
         "server.c line 1, and sleeps in it: 1 call of ours is missing there."
     )
+    added = difference.first(yours, ours)
+    assert added is not None and added.text.endswith("; then, 1 call later, they go on alike.")
     difference.mark(yours, found)
     assert [moment.call for moment in yours.moments if moment.rank == 1] == [found.yours]
+
+
+def test_of_several_differences_the_earliest_is_told() -> None:
+    late = f"100.203 wait4(-1, NULL, WNOHANG, NULL) = 0 <0.000040>{at(6)}"
+    early = f"100.0028 close(5</tree/index.html>) = 0 <0.000020>{at(3)}"
+    yours = recording_of(MAIN.replace(late, ""), CHILD_A.replace(early, ""), CHILD_B)
+    found = difference.first(recording_of(MAIN, CHILD_A, CHILD_B), yours)
+    assert found is not None and found.text.startswith("In child 1, ")
+
+
+def test_that_a_call_fails_is_a_difference_and_how_long_any_client_is_waited_for_is_none() -> None:
+    def made(call: str) -> Recording:
+        return recording_of(f"100.001 {call}{at(1)}")
+
+    long, short = (made(f"epoll_wait(5, [], 64, -1) = 0 <{took}>") for took in ("0.020000", "0.000100"))
+    assert (long.calls[0].asleep, short.calls[0].asleep) == (1, 0)
+    assert difference.first(long, short) is None
+    reads, fails = (
+        made(f'recvfrom({tcp(4, "A")}, ""..., 9, 0, NULL, NULL) = {result} <0.000100>')
+        for result in ("9", "-1 EAGAIN (Resource temporarily unavailable)")
+    )
+    assert difference.first(reads, fails) is not None
 
 
 def test_a_task_that_one_of_them_does_not_have_is_a_difference() -> None:
@@ -543,6 +618,17 @@ def test_a_committed_recording(path: Path) -> None:
         line = (ROOT / file).read_text(encoding="utf-8").splitlines()[number - 1]
         names = (*recording.MAKERS_OF.get(call[3], ()), call[3])
         assert recording.names_it(names, line), f"{call[3]}: {file}:{number}: {line}"
+    seen = [
+        scene.visit_of(guest.letter, guest.port, [Act(t / 1e6, what, size) for t, what, size in guest.acts])
+        for guest in made.clients
+    ]
+    played = scene.read(made.scene)
+    again = [list(vars(guest).values()) for guest in recording.guests(played, seen, 0.0)]
+    assert json.loads(json.dumps(again)) == table["clients"]
+    for client, guest in zip(played.each().values(), made.clients, strict=True):
+        half, sent, _ = guest.sizes
+        whole = len(scene.request(client))
+        assert (half, sent) == (whole // 2 if client.pause_ms else 0, half if client.resets else whole)
     letters = [client[0] for client in table["clients"]]
     assert sorted(table["plain"]) == letters
     assert made.to_json() == path.read_text(encoding="utf-8")
@@ -598,6 +684,10 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
     assert faults()[0] == "code/a.c:3: the line is not in f() any more"
     source.write_bytes(text.encode() + b"/* M\xfcller */\n")  # not UTF-8
     assert faults() == []
+    source.write_text("")
+    assert len(faults()) == 3, "there are no such lines"
+    source.unlink()
+    assert len(faults()) == 3
 
 
 @pytest.mark.parametrize(
@@ -679,6 +769,55 @@ def test_who_finds_the_queue_full_holds_up_no_other() -> None:
         server.join()
     a, _, c = visits
     assert a.sent < c.connected, "or the server, A and C would all have waited for each other"
+
+
+def test_a_server_that_does_not_reply_is_not_waited_for_for_ever() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        clients = {letter: Client(letter) for letter in "AB"}
+        with pytest.raises(RepetitionError, match="client A, B: no whole reply"):
+            scene.play(clients, deaf.getsockname()[1], 0.2)
+
+
+def test_the_run_that_was_disturbed_least_is_kept() -> None:
+    calm = visits()
+    long = [replace(visit, done=visit.done + 1) for visit in calm]
+    late = [calm[0], replace(calm[1], connecting=calm[1].connecting + 1, done=calm[1].done + 1)]
+    runs = iter([long, None, late, calm, long])
+
+    def run() -> list[Visit]:
+        if (found := next(runs)) is None:
+            raise RepetitionError("a client was lost")
+        return found
+
+    assert recorder.least_disturbed(run, SCENE, 5) is calm
+    runs = iter([None, None])
+    with pytest.raises(RepetitionError, match="a client was lost"):
+        recorder.least_disturbed(run, SCENE, 2)
+
+
+def test_what_a_descriptor_is(tmp_path: Path) -> None:
+    """As /proc has it; of a socket its table says whether it listens."""
+    rest = "00000000:00000000 00:00000000 00000000 0 0"
+    table = f"head\n0: 0100007F:1F90 00000000:0000 0A {rest} 77 1\n1: 0100007F:1F90 0100007F:9999 01 {rest} 78 1\n"
+    listening = recorder._listening(table)
+    for link, what in (
+        ("socket:[77]", "listens"), ("socket:[78]", "socket"), ("anon_inode:[eventpoll]", "epoll"),
+        ("anon_inode:[io_uring]", "io_uring"), ("anon_inode:inotify", "inotify"), ("pipe:[5]", "pipe"),
+        ("/srv/a.html", "a.html"), ("/srv/a.html (deleted)", "a.html"),
+    ):  # fmt: skip
+        assert recorder._what(link, listening, tmp_path / "gone") == what
+    assert recorder._what("/srv", listening, tmp_path) == "docroot"
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as other:
+        found = {number: what for _, number, what in recorder.descriptors([os.getpid()])}
+        assert [found[number] for number in (0, server.fileno(), other.fileno())] == ["stdin", "listens", "socket"]
+
+
+def test_how_a_server_is_started() -> None:
+    mine, root = Target("server", Path("/p"), ("-v",)), Path("/d")
+    assert recorder.command_of(mine, SCENE, root) == ["/p", "-p", "0", "-v", "/d"]
+    scene_of_few = replace(SCENE, signals=2, args={"server": ("-w", "16")})
+    limited = ["prlimit", "--sigpending=2", "--"]
+    assert recorder.command_of(mine, scene_of_few, root) == [*limited, "/p", "-p", "0", "-v", "-w", "16", "/d"]
 
 
 def target(name: str) -> Target:

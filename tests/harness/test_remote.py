@@ -23,7 +23,7 @@ from quest.ground.places import link_of, numbered
 from quest.ground.processes import Process
 from quest.measure import needs, programs, remote
 from quest.measure.remote import Client
-from tests.harness.made_up import Tree, await_
+from tests.harness.made_up import Tree, await_, parsed
 from tests.harness.test_load import EXPERIMENT, HAMMER, SERVER, loaded
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
@@ -434,6 +434,11 @@ def test_an_experiment_of_which_nothing_is_left_is_one_line() -> None:
     reason = "not from another host: its helpers run beside the server"
     assert remote.why_no_load_from_afar(loaded(**HELPERS)) == reason
     assert remote.why_no_load_from_afar(loaded()) == ""
+    files, hammer = {"files": {"a.html": 1}}, {"args": ["{url}/a.html"]}
+    metric = [{"name": "rate", "scalar": "requests_per_s"}]
+    two = [{"name": "a", "server": "s", "needs": ["namespace"]}, {"name": "b", "server": "s"}]
+    some = parsed(kind="load", docroot=files, hammer=hammer, metric=metric, variant=two)
+    assert remote.why_no_load_from_afar(some) == "", "one of its variants can be had"
 
 
 @pytest.mark.parametrize(("text", "value"), [("0m0.010s", 0.01), ("2m1.5s", 121.5), ("?", 0.0)])
