@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import product
 
 from quest.measure.form import Moment, Recorded, Recording
 
 Key = tuple[str, str, str, int]
+FOR_CHILDREN = ("waitpid", "waitid")
 
 
 @dataclass(frozen=True)
@@ -18,24 +20,38 @@ class Difference:
 
 
 def key(call: Recorded) -> Key:
-    """What has to be the same: the call, for whom, with which error, and whether it slept for one client."""
-    failed = call.note if call.result == -1 else ""
+    """What has to be the same: the call, for whom, with which error, and whether it slept for one client. That accept()
+    sleeps depends on when the next one comes, that futex() does on other threads, and what is said of children on when
+    they end.
+    """
+    failed = call.note if call.result == -1 and call.name not in FOR_CHILDREN else ""
     about = call.note if call.name in ("epoll_ctl", "shutdown", "io_uring_enter") else failed
-    return call.name, call.letter, about, call.asleep if call.letter else 0
+    return call.name, call.letter, about, int(call.sleeps_for() != "" and call.name != "futex")
 
 
-def of_task(recording: Recording, name: str) -> list[int]:
-    """The calls of the task of that name."""
+def of_task(recording: Recording, name: str, for_children: bool = False) -> list[int]:
+    """The calls of the task of that name that do not wait for children, or those that do. Without those that a signal
+    has interrupted: they are begun anew.
+    """
     numbers = [n for n, task in enumerate(recording.tasks) if task.name == name]
-    return [n for n, call in enumerate(recording.calls) if call.task in numbers]
+    return [
+        n
+        for n, call in enumerate(recording.calls)
+        if call.task in numbers
+        and (call.name in FOR_CHILDREN) == for_children
+        and not call.note.startswith("interrupted")
+    ]
 
 
 def first(ours: Recording, yours: Recording) -> Difference | None:
-    """None if every process and thread makes the same calls in the same order; else the difference that comes first."""
+    """None if every process and thread makes the same calls in the same order; else the difference that comes first.
+    The calls that wait for children have an order of their own: a handler makes them whenever a child ends.
+    """
     found: list[tuple[int, Difference]] = []
     names = [task.name for task in ours.tasks]
-    for name in names + [task.name for task in yours.tasks if task.name not in names]:
-        a, b = of_task(ours, name), of_task(yours, name)
+    names += [task.name for task in yours.tasks if task.name not in names]
+    for name, for_children in product(names, (False, True)):
+        a, b = of_task(ours, name, for_children), of_task(yours, name, for_children)
         keys_a, keys_b = [key(ours.calls[n]) for n in a], [key(yours.calls[n]) for n in b]
         if keys_a == keys_b:
             continue

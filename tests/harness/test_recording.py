@@ -551,6 +551,26 @@ def test_the_first_difference_is_found_marked_and_said() -> None:
     assert [moment.call for moment in yours.moments if moment.rank == 1] == [found.yours]
 
 
+def test_who_comes_or_ends_when_is_no_difference() -> None:
+    """accept() sleeps or does not, and the handler of SIGCHLD interrupts it, or asks between two other calls."""
+    interrupted = f"100.023 accept4({LISTENING}, NULL, NULL, 0) = ? ERESTARTSYS (To be restarted) <0.178000>{at(1)}"
+    asks = "".join(f"100.20{n} wait4(-1, NULL, WNOHANG, NULL) = {got} <0.000040>{at(6)}" for n, got in ((2, 2), (3, 0)))
+    assert interrupted in MAIN and asks in MAIN
+    between = f"100.0221 --- SIGCHLD {{si_signo=SIGCHLD}} ---\n{asks.replace('100.20', '100.022')}100.0225 close"
+    early = MAIN.replace(interrupted, "").replace(asks, "").replace("100.022 close", between)
+    early = early.replace("100.204 accept4", "100.023 accept4").replace("100.003 accept4", "100.0199 accept4")
+    early = early.replace("<0.017000>", "<0.000300>")
+    ours, yours = (recording_of(main, CHILD_A, CHILD_B) for main in (MAIN, early))
+    assert [call.name for call in ours.calls if call.task == 0] != [call.name for call in yours.calls if call.task == 0]
+    assert difference.first(ours, yours) is None
+    some, none = (recording_of(MAIN.replace("100.203 wait4(-1, NULL, WNOHANG, NULL) = 0", f"100.203 wait4(-1, NULL, "
+                  f"WNOHANG, NULL) = {got}")) for got in ("0", "-1 ECHILD (No child processes)"))  # fmt: skip
+    assert difference.first(some, none) is None, "by then another child has ended, or has not"
+    never = recording_of(MAIN.replace(asks, ""), CHILD_A, CHILD_B)
+    found = difference.first(ours, never)
+    assert found is not None and found.ours is not None and ours.calls[found.ours].name == "waitpid"
+
+
 def test_of_several_differences_the_earliest_is_told() -> None:
     late = f"100.203 wait4(-1, NULL, WNOHANG, NULL) = 0 <0.000040>{at(6)}"
     early = f"100.0028 close(5</tree/index.html>) = 0 <0.000020>{at(3)}"
@@ -565,6 +585,11 @@ def test_that_a_call_fails_is_a_difference_and_how_long_any_client_is_waited_for
 
     long, short = (made(f"epoll_wait(5, [], 64, -1) = 0 <{took}>") for took in ("0.020000", "0.000100"))
     assert (long.calls[0].asleep, short.calls[0].asleep) == (1, 0)
+    assert difference.first(long, short) is None
+    before = f'recvfrom({tcp(4, "A")}, ""..., 9, 0, NULL, NULL) = 9 <0.000100>{at(1)}100.002 '
+    wakes = "futex(0x1, FUTEX_WAKE_PRIVATE, 1) = 1"
+    long, short = (made(f"{before}{wakes} <{took}>") for took in ("0.020000", "0.000100"))
+    assert [(one.calls[1].letter, one.calls[1].asleep) for one in (long, short)] == [("A", 1), ("A", 0)]
     assert difference.first(long, short) is None
     reads, fails = (
         made(f'recvfrom({tcp(4, "A")}, ""..., 9, 0, NULL, NULL) = {result} <0.000100>')
