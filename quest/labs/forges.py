@@ -89,12 +89,13 @@ LAYOUTS = (
 
 @dataclass
 class Table:
-    """A file as it was read. `rows` are of the length of `header`."""
+    """A file as it was read. `rows` are of the length of `header`; `numbers`: of the line in which each ends."""
 
     path: Path
     layout: Layout
     header: list[str]
     rows: list[list[str]]
+    numbers: list[int]
     separator: str = ","
     before: str = ""  #: a byte order mark
     line_end: str = "\n"
@@ -114,8 +115,8 @@ class Table:
             row[number] = text
 
     def students(self) -> Iterator[tuple[int, list[str]]]:
-        """The number, from 2, and the cells of each line that is of a student."""
-        for number, row in enumerate(self.rows, 2):
+        """The number, as an editor shows it, and the cells of each line that is of a student."""
+        for number, row in zip(self.numbers, self.rows, strict=True):
             about_columns = "points possible" in row[0].casefold()
             texts = [text for text in row if text.strip() and not text.strip().startswith("Manual Posting")]
             if texts and not about_columns and not all(text.strip() == "Muted" for text in texts):
@@ -184,13 +185,14 @@ def read_table(path: Path) -> Table:
     first = (text := text.removeprefix(BOM)).partition("\n")[0]
     separator = separator_of(first)
     try:
-        lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True) if row]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        lines = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise LabError(f"{path}: not CSV: {error}") from None
     if not lines:
         raise LabError(f"{path}: it is empty")
-    header, *rows = lines
-    for number, row in enumerate(rows, 2):
+    (_, header), *numbered = lines
+    for number, row in numbered:
         if len(row) > len(header):
             raise LabError(f"{path}: line {number} has {len(row)} cells, and the first line {len(header)}")
         row += [""] * (len(header) - len(row))
@@ -198,7 +200,8 @@ def read_table(path: Path) -> Table:
     layout = _layout({name.strip().casefold() for name in header})
     if layout is None:
         raise LabError(f"{path}: none of its columns says who a student is: {', '.join(header[:8])}")
-    return Table(path, layout, header, rows, separator, before, line_end, notes)
+    numbers, rows = [number for number, _ in numbered], [row for _, row in numbered]
+    return Table(path, layout, header, rows, numbers, separator, before, line_end, notes)
 
 
 def _layout(columns: set[str]) -> Layout | None:

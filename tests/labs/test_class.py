@@ -301,6 +301,12 @@ def test_a_roster_with_one_id_for_two(tmp_path: Path) -> None:
     assert whose(known, ("any", "s2")) == (["s2"], "")
 
 
+def test_a_line_is_where_an_editor_shows_it(tmp_path: Path) -> None:
+    """Behind an empty line, and a name of two lines."""
+    known = roster_of(tmp_path, 'id,name\ns1,Ada\n\ns2,"Bob\nRoe"\ns1,Ida\n')
+    assert known.doubts == [f"{tmp_path}/0.csv, line 6: line 2 has the same id, and another student (Ada (s1))"]
+
+
 def test_a_roster_of_windows(tmp_path: Path) -> None:
     path = tmp_path / "roster.csv"
     path.write_bytes("Student ID;First name;Last name\r\n7;Jürgen;Groß\r\n".encode("cp1252"))
@@ -313,7 +319,7 @@ def test_a_roster_of_windows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [(b"", "it is empty"), (b"a,b\n1,2\n", "none of its columns"), (b"id,name\n1,2,3\n", "line 2 has 3 cells"),
+    [(b"", "it is empty"), (b"a,b\n1,2\n", "none of its columns"), (b"id,name\n\n1,2,3\n", "line 3 has 3 cells"),
      (b'id,name\n1,"x\n', "not CSV"), (b"\x00\xff;\n", "none of its columns")],
 )  # fmt: skip
 def test_what_is_no_roster_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
