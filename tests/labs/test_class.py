@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -176,15 +177,37 @@ def test_one_student_again(small: MadeUp) -> None:
 )  # fmt: skip
 def test_days_and_what_they_cost(tmp_path: Path, minutes: int, days: str, grade: str) -> None:
     """Ten minutes of grace; a day that has begun counts; after four there is nothing left."""
-    rules = class_rules.load(write(tmp_path / "class.toml", class_of.RULES.partition("\n\n")[2]))
     time = (DUE + timedelta(minutes=minutes)).astimezone(UTC)
-    head = "github_username,roster_identifier,student_repository_name,submission_timestamp"
-    line = f"octocat,s1,lab-octocat,{time:%Y-%m-%dT%H:%M:%SZ}"
-    book = write(tmp_path / "github.csv", f"{head},points_awarded,points_available\n{line},0,0\n")
-    known = Known(rules, SLUG, book, tmp_path)
-    known.look([intake.Submission("lab-octocat", keys=[("any", "lab-octocat")])])
-    row = known.filled(Row("lab-octocat", "20", "20", class_table.GRADED, work="x"))
+    row = handed_in_at(tmp_path, f"{time:%Y-%m-%dT%H:%M:%SZ}").filled(OCTOCAT)
     assert (row.id, row.late, row.grade) == ("s1", days, grade)
+
+
+OCTOCAT = Row("lab-octocat", "20", "20", class_table.GRADED, work="x")
+
+
+def handed_in_at(tmp_path: Path, time: str, *rosters: str) -> Known:
+    """A class of one, by the made-up one's rules and a table of GitHub's with this time."""
+    rules = class_rules.load(write(tmp_path / "class.toml", class_of.RULES.partition("\n\n")[2]))
+    head = "github_username,roster_identifier,student_repository_name,submission_timestamp"
+    line = f"octocat,s1,lab-octocat,{time}"
+    book = write(tmp_path / "github.csv", f"{head},points_awarded,points_available\n{line},0,0\n")
+    known = Known(replace(rules, rosters=rosters), SLUG, book, tmp_path)
+    known.look([intake.Submission("lab-octocat", keys=[("any", "lab-octocat")])])
+    return known
+
+
+@pytest.mark.parametrize(("text", "late", "grade"), [("", "", "20"), ("-", "", "20"), ("mercredi 21 octobre", "?", "")])
+def test_a_time_that_is_not_understood_gives_no_grade(tmp_path: Path, text: str, late: str, grade: str) -> None:
+    """And where the forge has none, the work counts as in time."""
+    row = handed_in_at(tmp_path, text).filled(OCTOCAT)
+    assert (row.late, row.grade) == (late, grade)
+
+
+def test_a_gradebook_that_is_named_as_a_roster_too_is_read_once(tmp_path: Path) -> None:
+    """Else each of its lines would be a second one of its student, whose time is not looked at."""
+    known = handed_in_at(tmp_path, f"{DUE + timedelta(days=1):%Y-%m-%dT%H:%M:%S%z}", "github.csv")
+    assert known.roster.notes == []
+    assert known.filled(OCTOCAT).late == "1"
 
 
 def test_an_extension_without_an_end(tmp_path: Path) -> None:
@@ -206,8 +229,11 @@ def test_late_by_the_word_of_canvas_alone(tmp_path: Path) -> None:
     known.look([one])
     row = Row("doejane_1", "20", "20", class_table.GRADED, work="x")
     assert (known.filled(row).late, known.filled(row).grade) == ("?", "")
-    known.rules = Rules(deadline={SLUG: DUE}, days_late={SLUG: {"doejane_1": 1}})
-    assert (known.filled(row).late, known.filled(row).grade) == ("1", "18")
+    for days, grade in ((0, "20"), (1, "18"), (99, "0")):  # 0 forgives, and less than nothing is no grade
+        known.rules = Rules(deadline={SLUG: DUE}, days_late={SLUG: {"doejane_1": days}})
+        assert (known.filled(row).late, known.filled(row).grade) == (str(days), grade)
+    known.rules = Rules()
+    assert (known.filled(row).late, known.filled(row).grade) == ("", "20"), "without a deadline nothing is late"
     assert known.filled(replace(row, score="excused", state=class_table.BY_HAND)).grade == "excused"
     assert known.filled(replace(row, score="4,5", state=class_table.BY_HAND)).grade == "4.5"
 
@@ -217,6 +243,7 @@ def test_late_by_the_word_of_canvas_alone(tmp_path: Path) -> None:
     [("2026-10-21T21:59:00Z", "2026-10-21 21:59"), ("2026-10-21 23:59:01.123456789 +0200", "2026-10-21 21:59"),
      ("2026-10-21 21:59:00 UTC", "2026-10-21 21:59"), ("Wednesday, 21 October 2026, 11:59 PM", "2026-10-21 21:59"),
      ("Wednesday, October 21, 2026, 11:59 PM", "2026-10-21 21:59"), ("21 October 2026, 23:59", "2026-10-21 21:59"),
+     ("October 21, 2026, 23:59", "2026-10-21 21:59"), ("2026-10-21T21:59Z", "2026-10-21 21:59"),
      ("mercredi 21 octobre", ""), ("2026-13-45 10:00 Z", ""), ("", "")],
 )  # fmt: skip
 def test_times_as_forges_write_them(text: str, utc: str) -> None:
@@ -231,6 +258,9 @@ def test_times_as_forges_write_them(text: str, utc: str) -> None:
     ("text", "said"),
     [('[deadline]\n"02-fork" = 2026-10-21T23:59:00\n', "with its offset"),
      ('[deadline]\n"2-fork" = 2026-10-21T23:59:00Z\n', 'there is no lab "2-fork"'),
+     ('[extension.2-fork]\njane = 1\n', "extension: there is no lab"),
+     ('[days_late.2-fork]\njane = 1\n', "days_late: there is no lab"),
+     ('[column]\n2-fork = "x"\n', "column: there is no"),
      ("[late]\nper_day = 2\n", "at most 1"), ("[late]\ngrace = 2\n", "unknown key"),
      ('time_zone = "Nowhere/Land"\n', "time_zone"), ("[extension.02-fork]\njane = -1\n", "at least 0"),
      ('rosters = ["no.csv"]\n', "no.csv: No such file")],
@@ -277,6 +307,22 @@ def test_whose_a_submission_is_and_whose_it_may_be(tmp_path: Path) -> None:
     assert whose(known, ("any", "doe")) == (["s1"], "")
     assert whose(known, ("canvas", "5"), ("canvas name", "doejane")) == (["s1"], ""), "no table of Canvas's is there"
     assert whose(known, ("any", "zoe")) == ([], "not on the roster"), "near is not enough"
+    with pytest.raises(LabError, match='who: "x" = "s9": 0 of the roster'):
+        roster.of_submission(intake.Submission("x"), known, {"x": "s9"}, None)
+
+
+def test_a_line_of_a_table_that_may_be_two_is_nobodys(tmp_path: Path) -> None:
+    """Two of one name in a forge's table, and a student of that name on the roster; an id that two have."""
+    known = roster_of(
+        tmp_path,
+        "id,name\ns1,Ada\ns1,Ida\ns2,Jane Doe\n",
+        "Identifier,Full name,Grade,Last modified (grade)\nParticipant 77,Jane Doe,,-\nParticipant 78,Jane Doe,,-\n",
+    )
+    assert [person.keys & {("moodle", "77"), ("moodle", "78")} for person in known.people] == [set(), set()]
+    assert [doubt.partition(": ")[2] for doubt in known.doubts[1:]] == ["Jane Doe may be Jane Doe (s2)"] * 2
+    table = forges.read_table(write(tmp_path / "one.csv", "id,name\ns1,Ada\ns2,Jane\n"))
+    found = [known.of_line(table, row) for row in table.rows]
+    assert found == [None, known.people[1]]
 
 
 def test_tables_that_contradict_each_other(tmp_path: Path) -> None:
@@ -374,6 +420,13 @@ def test_what_gradescope_exports(tmp_path: Path) -> None:
     assert rows["submission_101"].handed_in == "2026-10-22 20:00:00+0000"
     assert (rows["submission_102"].id, rows["submission_102"].late) == ("bob@x.org; s3", "0")
     assert forges.read_metadata(folder / forges.METADATA)["submission_102"].submitters[0][1] == ("name", 'Böb "x"')
+    alone = [class_commands.about(Settings(), SLUG, where) for where in (folder, tmp_path)]
+    assert alone[0] is not None and alone[1] is None, "it is enough to know of a class by"
+    write(folder / forges.METADATA, METADATA.replace("'s3'", "'s9'"))
+    known = Known(Rules(), SLUG, tmp_path / "g.csv", folder)
+    known.look(submissions)
+    assert known.matches["submission_102"].people == (), "a group with a stranger in it"
+    assert known.undecided() == ['submission_102: Böb "x", D\'Arcy: not on the roster, or more than once']
 
 
 # ---- back to the forge
@@ -393,8 +446,9 @@ def exported(small: MadeUp, name: str) -> Path:
 def test_grades_in_the_forges_own_table(
     small: MadeUp, name: str, key: str, grade: str, most: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing else of it changes, but where a spreadsheet would compute."""
-    rows = {line["id"]: line for line in small.grade().values() if line["id"]}
+    """Nothing else of it changes, but where a spreadsheet would compute. What found no place in it is told."""
+    graded = small.grade().values()
+    rows = {line["id"]: line for line in graded if line["id"]}
     before, path = (small.top / f"{name}.csv"), exported(small, name)
     old, new = lines_of(before), lines_of(path)
     assert before.read_bytes().count(b"\r\n") == path.read_bytes().count(b"\r\n")
@@ -409,8 +463,14 @@ def test_grades_in_the_forges_own_table(
         changed = {column for column in was if was[column] != now[column]} - {grade}
         for column in changed - {"Feedback comments", "points_available"}:
             assert now[column] == "'" + was[column] and was[column][0] in "=-"
-    assert f"{given} grades: {path}" in capsys.readouterr().out
+        assert now.get("points_available", "20") == "20" or not mine, "GitHub's is 0 as long as there is none"
+    said = capsys.readouterr().out
+    others = sum(bool(line["grade"]) for line in graded) - given
+    assert f"{given} grades: {path}" in said and f"Grades that have no line in the table ({others}):" in said
+    assert ("is scaled" in said) == (most != 20)
     assert given == (2 if name == "github" else 6)
+    of_each = list(small.table.with_suffix(".gradescope").glob("*/results.json"))
+    assert len(of_each) == (sum(line["state"] == class_table.GRADED for line in graded) if name == "gradescope" else 0)
 
 
 def test_what_a_forge_is_told_of_a_grade(small: MadeUp) -> None:
@@ -427,16 +487,21 @@ def test_what_a_forge_is_told_of_a_grade(small: MadeUp) -> None:
     assert said.startswith("2 of 20 points. ") and "To mend first: concurrency. " in said
 
 
+def save(table: Path, lines: Sequence[dict[str, str]]) -> None:
+    """As a spreadsheet would."""
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
 def test_a_grade_with_a_decimal_comma_is_scaled(small: MadeUp) -> None:
     """As a spreadsheet has saved it; a word of the teacher's stays."""
     late = small.everybody[1]
     text = small.grade()[late.submissions[0]]["grade"]
     for grade, expected in (("4,5", "22.5"), ("excused", "excused")):
         lines = [{**line, "grade": grade if line["id"] == late.id else line["grade"]} for line in lines_of(small.table)]
-        with small.table.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(lines[0]), delimiter=";")
-            writer.writeheader()
-            writer.writerows(lines)
+        save(small.table, lines)
         given = {line["ID number"]: line["Grade"] for line in lines_of(exported(small, "moodle"))}
         assert given[late.id] == expected != text
         small.grade()
@@ -456,6 +521,37 @@ def test_a_new_column_of_canvas(small: MadeUp) -> None:
         exported(small, "canvas")
 
 
+@pytest.mark.parametrize("called", [SLUG, labs.load(SLUG).title])
+def test_a_column_of_canvas_that_is_called_like_the_lab(small: MadeUp, called: str) -> None:
+    """It need not be named in CLASS=; its points are Canvas's. Of two such a teacher has to say which."""
+    small.grade()
+    write(small.top / "class.toml", class_of.RULES.partition("[column]")[0])
+    book, column = small.top / "canvas.csv", f"{called} (99)"
+    text = book.read_text(encoding="utf-8").replace(class_of.ASSIGNMENT, column)
+    write(book, text.replace("20.0", "50.0", 1))
+    assert lines_of(exported(small, "canvas"))[1][column] == "50"
+    write(book, text.replace("Final Score", f"{called} (98)"))
+    with pytest.raises(LabError, match="which column"):
+        exported(small, "canvas")
+
+
+def test_two_lines_of_one_student_are_no_grade(small: MadeUp) -> None:
+    """None is better than the other."""
+    small.grade()
+    save(small.table, [{**line, "id": line["id"] or small.everybody[0].id} for line in lines_of(small.table)])
+    with pytest.raises(LabError, match="has two lines"):
+        exported(small, "canvas")
+
+
+def test_lines_of_canvas_that_are_no_students(tmp_path: Path) -> None:
+    """Of how grades are posted. A number stays as it is, and a line may be shorter than the first."""
+    head = "Student,ID,SIS Login ID,Section,Lab (1)\n    Points Possible,,,,20\n,,,,Manual Posting\n,,,,Muted\n"
+    text = head + "Ada,7,a@x.org,-,-1.5\nBob,8,b@x.org\n"
+    table = forges.read_table(write(tmp_path / "canvas.csv", text))
+    assert [table.name(row) for _, row in table.students()] == ["Ada", "Bob"]
+    assert table.text() == text.replace("b@x.org", "b@x.org,,")
+
+
 def test_a_line_of_a_forge_that_may_be_two(small: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
     """Neither of two lines with one id gets a grade."""
     small.grade()
@@ -471,6 +567,8 @@ def test_a_roster_takes_no_grades(small: MadeUp) -> None:
     small.grade()
     with pytest.raises(LabError, match="no column for grades"):
         exported(small, "classroom_roster")
+    with pytest.raises(LabError, match="NAMES=no goes without GRADEBOOK="):  # which has them
+        class_commands.grades(replace(small.settings, names=False))
 
 
 # ---- reports, and names that are none
@@ -543,6 +641,59 @@ def test_a_report_begins_with_the_sentence_of_the_first_failure(small: MadeUp) -
     assert "Nothing was handed in" in (folder / f"{name}.md").read_text(encoding="utf-8")
 
 
+def test_what_a_report_says_of_days_of_no_grade_and_of_no_program(tmp_path: Path) -> None:
+    row, lab = Row("x", "18", "20", class_table.GRADED, late="0", grade="18", work="w"), labs.load(SLUG)
+
+    def told(changed: Row, found: kept.Kept | None = None, with_notes: bool = True) -> str:
+        one = student_report.sheet(changed, found, lab, "z", with_notes)
+        return f"{one.grade}\n{student_report.page(one)}"
+
+    in_time, late = (student_report.sheet(replace(row, late=days), None, lab, "z").remarks for days in ("0", "2"))
+    assert late[1:] == in_time and "2 days" in late[0]
+    refused = replace(row, state=class_table.NOT_GRADED, failed="jane/server.c is a link", grade="")
+    assert told(refused).startswith("No grade yet") and "jane" in told(refused)
+    assert "jane" not in told(refused, with_notes=False), "which may have a name in it"
+    tests = (kept.Tested("serves", "T", "0", 2, Outcome.FAILED, "There is no program."),)
+    page = told(row, kept.Kept("w", "it does not build\nx.c:1: error", "it does not build", tests))
+    assert "x.c:1: error" in page and "<table>" not in page and "To mend first" not in page
+    kept.keep(kept.place_of(tmp_path / "t.csv", "x"), Report([], []).gradescope(), "w")
+    found = [student_report.details(tmp_path / "t.csv", replace(row, work=work)) for work in ("w", "v")]
+    assert found[0] is not None and found[1] is None, "of other work"
+
+
+def test_what_is_kept_of_each_test(tmp_path: Path) -> None:
+    """Points only of tests that have some, and none without a grade; what is damaged is as if it were not there."""
+    entries = [
+        Entry("serves", 2, 2, Outcome.PASSED, "t"), Entry("mechanism", 0, 0, Outcome.PASSED),
+        Entry("crowd", 0, 3, Outcome.FAILED, "t", "why"), Entry("race", 0, 1, Outcome.UNJUDGED, "t", "no strace"),
+        Entry("stop", 0, 2, Outcome.FAILED, "t", "why", "crowd"),
+    ]  # fmt: skip
+    points = {"serves (2)": "2", "crowd (3)": "0", "race (1)": "?", "stop (2)": "0"}
+    assert kept.parsed(Report(entries, []).gradescope()).points == points
+    assert kept.parsed(Report(entries, [], "no bwrap").gradescope()).points == {}
+    assert [" ".join(entry.line.split()) for entry in entries] == [
+        "2 of 2 serves t", "mechanism", "0 of 3 crowd t why", "- of 1 race t no strace", "0 of 2 stop t (after crowd)",
+    ]  # fmt: skip
+    for text in ("", "[]", "{}", '{"output": "", "tests": [], "extra_data": []}', "[" * 100_000):
+        assert kept.read(write(tmp_path / "x.json", text)) is None
+
+
+@pytest.mark.parametrize("text", ["", "z" * 64, "0" * 30])
+def test_a_key_that_is_none_makes_no_ids(tmp_path: Path, text: str) -> None:
+    """With an empty one everybody could compute them."""
+    with pytest.raises(LabError, match="not a key"):
+        roster.Mask.of_file(write(tmp_path / "class.key", text))
+    assert roster.Mask.of_file(write(tmp_path / "class.key", "0" * 32)).key == bytes(16)
+
+
+def test_two_students_never_have_one_anonymous_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster, "ID_CHARACTERS", 0)
+    mask = roster.Mask(bytes(16))
+    assert mask.id("s1") == mask.id("S1")
+    with pytest.raises(LabError, match="two students"):
+        mask.id("s2")
+
+
 def test_no_name_in_what_is_anonymous(small: MadeUp) -> None:
     """With the key the same ids come again, by another key others do; `make class` says whose they are."""
     small.grade()
@@ -591,8 +742,12 @@ def test_no_two_lines_have_one_anonymous_id(small: MadeUp) -> None:
 
 def test_a_teachers_list(small: MadeUp) -> None:
     """A cell that a spreadsheet would compute is shown."""
-    small.grade()
+    late = small.everybody[1]
+    before = small.grade()[late.submissions[0]]
     class_commands.grades(replace(small.settings, gradebook=None))
+    line = next(line for line in lines_of(small.table.with_suffix(".list.csv")) if line["id"] == late.id)
+    assert (line["e-mail"], line["late"], line["of"], line["grade"]) == (late.mail, "2", "20", before["grade"])
+    assert sum(int(line[column]) for column in small.kind.columns) == int(before["score"])
     text = small.table.with_suffix(".list.csv").read_text(encoding="utf-8")
     cells = [cell for line in csv.reader(io.StringIO(text)) for cell in line]
     assert [cell for cell in cells if cell[:1] in ("=", "-", "+", "@")] == []
@@ -616,6 +771,20 @@ def test_what_is_none_of_ours_is_not_written_over(small: MadeUp) -> None:
     with pytest.raises(LabError, match="not a table of ours"):
         small.grade()
     assert small.table.read_text("utf-8") == "a line of somebody else's\n"
+
+
+def test_make_class_has_a_line_for_each_student_and_says_whether_all_is_decided(small: MadeUp) -> None:
+    """Also for who has handed in nothing. Without CLASS= there is no key, and so no anonymous id."""
+    double, gone, listed = small.of("twice"), small.everybody[1], small.top / "who.csv"
+    settings = replace(small.settings, table=listed)
+    assert class_commands.who(settings) == class_commands.OPEN
+    write(small.top / "class.toml", class_of.RULES + f'\n[who]\n"{double.id}" = ""\n')
+    assert class_commands.who(settings) == 0
+    assert {line["id"] for line in lines_of(listed)} == {"", *(one.id for one in small.everybody)}
+    shutil.rmtree(small.top / "submissions" / gone.submissions[0])
+    class_commands.who(replace(settings, class_file=None, gradebook=small.top / "gradescope.csv"))
+    (line,) = [line for line in lines_of(listed) if line["id"] == gone.id]
+    assert (line["submission"], line["e-mail"], line["anonymous"]) == ("", gone.mail, "")
 
 
 def test_what_comes_before_the_table(tmp_path: Path) -> None:
