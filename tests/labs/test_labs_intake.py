@@ -342,6 +342,59 @@ def test_a_full_disk_is_no_damaged_archive(
         class_table.grade_all(data, tmp_path / "grades.csv", replace(grade([]), grade=no_process))
 
 
+@pytest.mark.parametrize("name", ["EDQUOT", "EROFS", "EMFILE", "ENFILE", "ENOMEM"])
+def test_an_error_of_the_machine_is_no_submissions_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Else everybody whose turn it is then has a line that says that the work cannot be read."""
+    number: int = getattr(errno, name)
+    data, place = tmp_path / "class", tmp_path / "place"
+    place.mkdir()
+    write(data / "ada", {"server.c": "x"})
+
+    def fails(*_: object) -> Grade:
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(OSError, match=re.escape(os.strerror(number))):
+        class_table.grade_all(data, tmp_path / "grades.csv", replace(grade([]), grade=fails))
+    if name in ("EDQUOT", "EROFS"):
+        zipped(tmp_path / "bob.zip", {"server.c": MINE})
+        monkeypatch.setattr(Path, "write_bytes", fails)
+        assert archive.main([str(tmp_path / "bob.zip"), str(place), "100", "server.c"]) == 3
+        assert capsys.readouterr().err == f"{number}\n"
+
+
+@pytest.mark.parametrize(
+    ("limit", "fits"), [("MOST_MEMBERS", 2), ("MOST_NAMED", 2), ("MOST_UNPACKED", 10), ("LONGEST_NAME", 10)]
+)
+def test_how_much_an_archive_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, fits: int) -> None:
+    """That much is unpacked, and one more is refused."""
+    zipped(tmp_path / "ada.zip", {"a/server.c": b"12345", "b/server.c": b"67890"})
+    for most, status in ((fits, 0), (fits - 1, 2)):
+        monkeypatch.setattr(archive, limit, most)
+        assert archive.main([str(tmp_path / "ada.zip"), str(tmp_path), "100", "server.c"]) == status
+
+
+def test_archives_of_windows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its separator leads outside, too; a folder has no kind but the end of its name; a password is said."""
+    words = [str(tmp_path / "ada.zip"), str(tmp_path), "100", "server.c"]
+    zipped(tmp_path / "ada.zip", {"..\\server.c": MINE})
+    assert archive.main(words) == 2 and "outside of itself" in capsys.readouterr().err
+    with zipfile.ZipFile(tmp_path / "ada.zip", "w") as made:
+        folder = zipfile.ZipInfo("server.c/")
+        folder.external_attr = 0x10
+        made.writestr(folder, b"")
+        made.writestr("server.c/server.c", MINE)
+    assert archive.main(words) == 0
+    assert json.loads(capsys.readouterr().out)["members"] == [["server.c", False, 1], ["server.c/server.c", True, 1]]
+    zipped(tmp_path / "ada.zip", {"server.c": MINE})
+    closed = bytearray((tmp_path / "ada.zip").read_bytes())
+    closed[6] |= 1
+    closed[closed.index(b"PK\1\2") + 8] |= 1
+    (tmp_path / "ada.zip").write_bytes(closed)
+    assert archive.main(words) == 2 and "password" in capsys.readouterr().err
+
+
 def test_not_every_archive_of_hundreds_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each may be made to take a minute, and the class waits. Beside the file itself there may be any number."""
     place, data = tmp_path / "place", tmp_path / "class"
@@ -402,6 +455,7 @@ def test_a_line_is_settled_for_the_same_work_judge_and_tests(
         assert again(other) == ["ada", "bob"]
         assert "graded anew. Before: " in capsys.readouterr().out
         assert rows(table)["cyd"]["score"] == "17"
+        assert rows(table)["ada"]["note"] == "", "it is nothing that the student has done"
     assert (tmp_path / "grades.csv.old1").read_text() == text, "no points are lost"
     table.write_text("name,score,of,state,failed,seconds\nada,20,20,graded,,1.0\n")
     assert again() == ["ada", "bob", "cyd"], "of a table from before there were hashes"
@@ -513,8 +567,10 @@ def test_the_old_table_is_kept_to_the_byte(tmp_path: Path) -> None:
     """A spreadsheet has saved it in its own encoding: the names in it are not lost."""
     data, table = tmp_path / "class", tmp_path / "grades.csv"
     write(data / "Jürgen", {"server.c": "x" * 5})
+    write(data / "ada", {"server.c": "x" * 5})
     class_table.grade_all(data, table, grade([]))
-    saved = table.read_text("utf-8").replace("\n", "\r\n").encode("cp1252")
+    by_hand = table.read_text("utf-8").replace("ada,5,20,graded,", "ada,17,20,by hand,")
+    saved = by_hand.replace("\n", "\r\n").encode("cp1252")
     table.write_bytes(saved)
     class_table.grade_all(data, table, replace(grade([]), judge="another"))
     assert (tmp_path / "grades.csv.old1").read_bytes() == saved
