@@ -7,15 +7,17 @@ import json
 import os
 import re
 import shutil
+import signal
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pytest
 
 from quest.ground.errors import InputError
-from quest.labs import answers, class_table, cli, commands, measured, self_check, student_report
+from quest.labs import answers, class_table, cli, commands, data, measured, self_check, stages, student_report
 from quest.labs.data import Measurement, fingerprints, reference_fingerprints
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
@@ -100,10 +102,21 @@ def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> N
 def test_a_measurement_that_was_stopped_replaces_none_that_is_whole(work: Path) -> None:
     own, mine = work / "build/results" / DATA, work / SLUG / DATA
     whole = own.read_bytes()
-    for measured_now in (whole, whole[: whole.rindex(b"\n", 0, -1) + 1]):
+    part = whole[: whole.rindex(b"\n", 0, -1) + 1]
+    for measured_now, counts in ((part, part), (whole, whole), (part, whole)):
         own.write_bytes(measured_now)
         assert lab(work, "check", f"CH={SLUG}")[0] == 1
-        assert mine.read_bytes() == whole
+        assert mine.read_bytes() == counts
+
+
+def test_what_was_measured_long_ago_is_measured_again(work: Path) -> None:
+    """Without AGAIN=1 `make bench` would leave a finished set alone."""
+    own = work / "build/results" / DATA
+    own.write_text(re.sub(r'"started":"20\d\d', '"started":"2019', own.read_text("utf-8"), count=1), "utf-8")
+    wanted = f"make bench ONLY=fork-latency CH={SLUG}"
+    assert f"{wanted} AGAIN=1\n" in lab(work, "check", f"CH={SLUG}")[1]
+    own.unlink()
+    assert f"{wanted}\n" in lab(work, "check", f"CH={SLUG}")[1]
 
 
 @pytest.mark.slow
@@ -133,7 +146,11 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
     status, said, wrong = lab(work, "check", f"CH={SLUG}")
     assert (status, wrong) == (0, "")
     assert re.search(r"growth +down +flat", said), "predicted, and seen"
-    assert json.loads((work / SLUG / ".progress.json").read_text("utf-8"))["score"] == 20
+    for growth, status in (('"up"', 1), ('"flat"', 0)):
+        answer(work, "conclusion", CONCLUSION | {"growth": growth})
+        assert lab(work, "check", f"CH={SLUG}")[0] == status
+        progress = json.loads((work / SLUG / ".progress.json").read_text("utf-8"))
+        assert progress["score"] == 20, "of the best check"
     into = work / "result.json"
     words = ("grade", f"CH={SLUG}", f"DIR={work / SLUG}", f"JSON={into}")
     assert lab(work, *words)[0] == 0
@@ -163,6 +180,7 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
         ("gil", "0", "20", "self-check"),
         ("nobody", "0", "20", "nothing handed in"),
     ]
+    assert found[1]["failed"] == f"({DATA} is not there)", "without a folder of the machine that judges"
     for name in ("sealed.json", DATA, "answers.toml"):
         (work / SLUG / name).rename(work / "away")
         status, _, wrong = lab(work, *words)
@@ -283,9 +301,9 @@ def test_how_near_a_conclusion_has_to_be(
 
 
 def test_data_in_another_order_are_the_same_data(tmp_path: Path) -> None:
-    """Rounds with other numbers are no other measurement."""
+    """Rounds with other numbers, or a mark, are no other measurement."""
     text = re.sub(r'"(round|order)":\d+', r'"\1":99', (REFERENCE / DATA).read_text("utf-8"))
-    (tmp_path / DATA).write_text(text, "utf-8")
+    (tmp_path / DATA).write_text(text.replace('"marks":[]', '"marks":["busy"]'), "utf-8")
     assert fingerprints(ASKED, tmp_path / DATA) == reference_fingerprints(ASKED) != frozenset()
 
 
@@ -325,6 +343,72 @@ def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
     ):  # fmt: skip
         lines = answers.missing(asked, table)
         assert [line.partition(":")[0] for line in lines] == lacking
+
+
+def test_answers_that_an_editor_of_windows_has_saved(tmp_path: Path) -> None:
+    (tmp_path / "answers.toml").write_text("[prediction]\nwhy = 'w'\n", "utf-8-sig")
+    assert answers.Answers.read(tmp_path).prediction == {"why": "w"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{}", '{"at": "2020", "prediction": 3}', '{"at": "2020", "prediction": "ab"}', "[" * 60_000],
+    ids=["list", "empty", "number", "word", "deep"],
+)
+def test_what_is_no_prediction_that_was_sealed(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sealed.json").write_text(text, "utf-8")
+    with pytest.raises(LabError, match="no prediction was sealed"):
+        answers.Sealed.read(tmp_path)
+
+
+def test_the_stages_of_a_lab_that_measures(tmp_path: Path) -> None:
+    """By the files that are there."""
+    found = [stages.of_measured(ASKED, tmp_path)]
+    for name in ("sealed.json", DATA):
+        (tmp_path / name).write_text("", "utf-8")
+        found.append(stages.of_measured(ASKED, tmp_path))
+    assert found == [1, 2, 3]
+    assert sum(stage.points for stage in stages.of(ASKED)) == ASKED.points
+
+
+def test_the_server_stands_still_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a second, two seconds after it began; and goes on before it is ended."""
+    done = list[object]()
+
+    class Program:
+        """What is asked of the server, and of hammer."""
+
+        def __init__(self, words: Sequence[object], **_: object) -> None:
+            self.words, self.stdout = words, io.StringIO("listening on http://127.0.0.1:1/\n")
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def send_signal(self, number: int) -> None:
+            done.append(signal.Signals(number).name)
+
+        def terminate(self) -> None:
+            done.append("ended")
+
+        def communicate(self, timeout: float) -> tuple[str, None]:
+            return json.dumps(self.words[1:]), None
+
+    one, into = measured.load("measuring"), tmp_path / "runs.json"
+    for name in ("01-iterative", "hammer"):
+        with pytest.raises(LabError, match="is not built"):
+            data.measure(one, tmp_path, into)
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text("")
+    fake = SimpleNamespace(Popen=Program, PIPE=-1, TimeoutExpired=TimeoutError)
+    monkeypatch.setattr(data, "subprocess", fake)
+    monkeypatch.setattr(data, "time", SimpleNamespace(sleep=done.append))
+    data.measure(one, tmp_path, into)
+    assert done == [2.0, "SIGSTOP", 1.0, "SIGCONT", "SIGCONT", "ended"] * len(one.runs)
+    assert json.loads(into.read_text("utf-8"))["runs"] == {
+        run.name: [*run.args, "--json", "http://127.0.0.1:1/README.md"] for run in one.runs
+    }
 
 
 def test_a_prediction_that_answers_nothing_has_no_points() -> None:
