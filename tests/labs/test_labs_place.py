@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from quest.labs import cell, judge, lack, plugin
+from quest.labs import cell, judge, lack, plugin, stages
 from quest.labs import lab as labs
 from quest.labs.errors import CannotJudge
 from quest.labs.judge import Grading, How, Result
@@ -383,6 +383,22 @@ def test_a_server_may_end_by_any_signal() -> None:
         assert plugin._end(server) == f"was ended by signal {number:d} ({name})"
 
 
+@pytest.mark.parametrize(
+    ("no_cell", "hard", "processes"),
+    [("", resource.RLIM_INFINITY, 300), ("no bwrap", resource.RLIM_INFINITY, 4300), ("", 200, 200), ("", 400, 300),
+     ("no bwrap", 400, 400)],
+)  # fmt: skip
+def test_how_many_processes_a_submission_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cell: str, hard: int, processes: int
+) -> None:
+    """Without a cell those that its user has already are counted, too. No process may have more than its judge."""
+    monkeypatch.setattr(cell, "_spare_user", lambda _: None)
+    monkeypatch.setattr(cell, "unavailable", lambda _: "")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, hard))
+    found = cell.confinement(Limits(), tmp_path, no_cell)
+    assert (found.processes, found.no_cell) == (processes, no_cell)
+
+
 def test_the_sums_of_a_verdict() -> None:
     lab = labs.load("02-fork")
     first, mechanism, second, third = lab.tests[:4]
@@ -394,6 +410,9 @@ def test_the_sums_of_a_verdict() -> None:
     assert (verdict.score, verdict.unjudged) == (first.points, second.points)
     assert verdict.unseen == ["mechanism", second.id]
     assert verdict.first_failure == third
+    assert stages.of_verdict(verdict) == 1
+    passed = tuple(Result(test, Outcome.PASSED) for test in lab.tests[3:5])
+    assert stages.of_verdict(dataclasses.replace(verdict, results=(*results[:3], *passed))) == 2, "unjudged: no fault"
     graded, check = verdict.report(trusted=True), verdict.report(trusted=False)
     assert (graded.score, graded.no_grade, check.no_grade) == (first.points, "", "no bwrap")
     assert "score" in graded.gradescope() and '"score"' not in check.gradescope()

@@ -15,11 +15,13 @@ import pytest
 
 from quest.ground.errors import Stopped
 from quest.ground.files import locked
-from quest.labs import class_table, cli, commands, files, intake, work
+from quest.labs import catalogue, class_table, cli, commands, files, intake, stages, work
 from quest.labs import lab as labs
 from quest.labs.class_table import Grade, Kind
 from quest.labs.errors import LabError
-from quest.labs.lab import TREE
+from quest.labs.judge import Result, Verdict
+from quest.labs.lab import TREE, Lab
+from quest.labs.report import Outcome
 from quest.labs.settings import Settings, Toolchain
 from tests.labs.grading import LIMIT_S, SOON, Place, solution, write
 
@@ -88,6 +90,9 @@ def test_settings_are_read_once() -> None:
     assert (read.hints, read.sandbox_wanted, read.build) == (False, False, Path("b"))
     assert sorted(read.judging) == ["ONLY=a,b", "PATIENCE=100.0", "SANDBOX=no", "SEED=7"]
     assert Settings().judging == [] and Settings().hints and Settings().sandbox_wanted
+    more = cli.settings_of(["NAMES=no", "SURE=1", "ONLY=,", "RUNS=a b"], {})
+    assert (more.names, more.sure, more.only, more.runs) == (False, True, (",",), (Path("a"), Path("b")))
+    assert (read.names, read.sure, read.runs, read.tools) == (True, False, (), None)
     for wrong in ("JOBS=65", "JOBS=0", "N=x", "PATIENCE=nan", "SEED=-1", "PROCESSES=10001"):
         with pytest.raises(LabError, match=wrong.partition("=")[0]):
             cli.settings_of([wrong], {})
@@ -175,6 +180,49 @@ def test_a_stage_says_first_what_failed_and_the_next_comes_by_itself(place: Plac
     assert (done.returncode, done.stdout.count("\n")) == (0, 1), done.stdout
     assert "STAGE=9: now, or a number from 1 to 8" in place.refusal("check", "CH=02-fork", "STAGE=9")
     assert "one of them" in place.refusal("check", "CH=02-fork", "STAGE=1", "ONLY=serves")
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "outcome", "numbers", "after", "status"),
+    [(0, "now", Outcome.PASSED, [1, 2, 3, 4, 5, 6, 7, 8], 9, 0), (7, "now", Outcome.PASSED, [7, 8], 9, 0),
+     (9, "now", Outcome.PASSED, [8], 9, 0), (3, "8", Outcome.PASSED, [8], 9, 0), (9, "7", Outcome.PASSED, [7], 9, 0),
+     (9, "2", Outcome.FAILED, [2], 2, 1), (5, "5", Outcome.UNJUDGED, [5], 6, 3)],
+)  # fmt: skip
+def test_which_stages_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    before: int, asked: str, outcome: Outcome, numbers: list[int], after: int, status: int,
+) -> None:  # fmt: skip
+    lab, judged = labs.load("02-fork"), list[int]()
+    work.Progress(stage=before).save(tmp_path)
+
+    def verdict(part: Lab, *_: object) -> Verdict:
+        judged.append(stages.number_of(lab, part.tests[-1].stage))
+        return Verdict(part, tuple(Result(test, outcome, "why") for test in part.tests))
+
+    monkeypatch.setattr(commands, "_judged", verdict)
+    assert commands._stage(lab, tmp_path, Settings(stage=asked)) == status
+    assert (judged, work.Progress.load(tmp_path).stage) == (numbers, after)
+
+
+def test_the_lab_to_go_on_with_is_the_first_that_is_not_done(tmp_path: Path) -> None:
+    slugs = catalogue.slugs()
+    for slug, then in zip(slugs, [*slugs[1:], ""], strict=True):
+        (tmp_path / slug).mkdir()
+        points = catalogue.load(slug).points
+        for score, named in ((points - 1, slug), (points, then)):
+            work.Progress(score).save(tmp_path / slug)
+            last = commands._list(tmp_path).splitlines()[-1]
+            assert last.endswith(f"CH={named}") if named else "CH=" not in last
+
+
+def test_a_hint_by_its_number(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Up to the last, and no further."""
+    hints = labs.load("02-fork").hints
+    words = ("hint", f"WORK={mine.parent}", "CH=02-fork")
+    assert run(*words, f"N={len(hints)}") == 0
+    assert hints[-1].text in capsys.readouterr().out
+    with pytest.raises(LabError, match=f"there are {len(hints)} hints"):
+        run(*words, f"N={len(hints) + 1}")
 
 
 @pytest.mark.slow
