@@ -16,6 +16,7 @@ from quest.labs import bundle, class_table, cli, commands, merge, starter, work
 from quest.labs import lab as labs
 from quest.labs.errors import LabError
 from quest.labs.lab import TREE, Lab
+from quest.labs.settings import Settings, Toolchain
 from quest.report import share
 from quest.spec import experiment_file
 from tests.conformance import proc
@@ -52,6 +53,38 @@ def test_nothing_of_the_solution_is_in_a_bundle(slug: str) -> None:
         for path in filter(Path.is_file, top.rglob("*.[cht]*")):
             assert lines_of(path.read_text("utf-8")) & secret == set(), path
         assert "\nold = " not in (top / "labs" / slug / "lab.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_what_is_in_a_bundle(tmp_path: Path, more: bool) -> None:
+    """The starter in the place of what make has linked; hints, a library, and points without a sandbox as it is
+    asked."""
+    lab, build = labs.load("13-uring"), tmp_path / "build"
+    others = ["code/13-uring/ring", "code/common/die"]
+    linked = [*others, *(f"code/13-uring/{Path(name).stem}" for name in lab.files)]
+    objects = [build / f"obj/glibc/{path}.o" for path in linked]
+    for path in objects:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    tools = Toolchain.of_words("cc", "-O2", " ".join(map(str, objects)), "-luring" if more else "")
+    settings = Settings(build=build, tools=tools, hints=more, sandbox_wanted=more)
+    bundle.handout(lab, settings)
+    bundle.autograder(lab, settings)
+    shutil.unpack_archive(build / "handout" / f"{lab.slug}{'' if more else '-nohints'}.tar.gz", tmp_path)
+    shutil.unpack_archive(build / "autograder" / f"{lab.slug}.zip", tmp_path / "autograder")
+    handout, autograder = tmp_path / lab.slug, tmp_path / "autograder"
+    for top in (handout, autograder):
+        for name, text in work.starters(lab).items():
+            assert (top / "code" / lab.slug / name).read_text("utf-8") == text
+    assert (handout / f"{others[0]}.c").read_bytes() == (TREE / f"{others[0]}.c").read_bytes()
+    makefile = (handout / "Makefile").read_text("utf-8")
+    assert "OBJECTS := build/obj/code/13-uring/ring.o build/obj/code/common/die.o\n" in makefile
+    assert ("\nlab check hint: " in makefile) == more
+    assert bool((handout / "labs" / lab.slug / "hints.md").read_text("utf-8")) == more
+    assert ("liburing-dev" in (handout / "README.md").read_text("utf-8")) == more
+    assert ("SANDBOX=no" in (autograder / "run_autograder").read_text("utf-8")) != more
+    assert sorted(path.name for path in (autograder / "build/obj").iterdir()) == ["0.o", "1.o"]
+    assert (autograder / "labs" / lab.slug / "hints.md").read_text() == ""
 
 
 @pytest.mark.slow
