@@ -74,8 +74,11 @@ def test_a_function_gives_way_and_markers_go() -> None:
         ('tests = ["keep-alive"]', "tests = []", 'stage 2: "tests"'),
         ("minutes = 15", "minutes = 150", "stage: all stages take more minutes"),
         ("test_keep_alive = ", "test_keep = ", "says: test_keep is none of its tests"),
+        *(("[[stage]]\n", f'[[mistake]]\nfile = "{file}"\ntest = "{test}"\nold = "x"\nnew = ""\n[[stage]]\n',
+           f"mistake: {file} or {test} is not of this lab")
+          for file, test in (("server.h", "serves"), ("server.c", "none"))),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_in_a_lab_is_said(tmp_path: Path, old: str, new: str, message: str) -> None:
     shutil.copytree(TREE / "labs/02-fork", tmp_path / "labs/02-fork")
     path = tmp_path / "labs/02-fork/lab.toml"
