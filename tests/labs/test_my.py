@@ -22,11 +22,11 @@ from unittest.mock import MagicMock
 import pytest
 
 from quest.ground.errors import InputError
-from quest.my import commands, stages, work
+from quest.my import commands, judge, stages, work
 from quest.my.client import Client, parsed, readable
 from quest.my.errors import Failed, Unseen
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
-from quest.my.server import Server, wait_for
+from quest.my.server import Server, ended_by, wait_for
 from tests.conformance import proc
 from tests.conformance.matrix import rows
 from tests.conformance.process import Unprivileged
@@ -507,6 +507,38 @@ def test_a_judge_that_is_stopped_twice_leaves_nothing() -> None:
 # ---- what is seen of a server
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(139, "signal 11 (SIGSEGV)"), (-9, "signal 9 (SIGKILL)"), (250, "signal 122"), (128, "status 128")],
+)
+def test_how_a_server_has_ended(status: int, said: str) -> None:
+    """A shell in `run` says 128 and the signal; Python says it below 0."""
+    assert ended_by(status) == said
+
+
+@pytest.mark.parametrize(
+    ("how", "factors", "checked"),
+    [(FAILED, [1.0, 1.4], [1.0]), (FAILED, [1.0, 1.5, 9.0], [1.0, 9.0]), (UNSEEN, [2.0], [2.0])],
+)
+def test_what_fails_is_checked_once_more_where_the_machine_became_busier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, factors: list[float], checked: list[float]
+) -> None:
+    """Then with the patience that this takes; what fails again has failed."""
+    left, found = iter(factors), list[float]()
+
+    def one(stage: stages.Stage, bench: MagicMock) -> Outcome:
+        found.append(bench.patience)
+        return Outcome(stage.name, how)
+
+    monkeypatch.setattr(judge, "patience", lambda: next(left))
+    monkeypatch.setattr(judge, "one", one)
+    monkeypatch.setattr(judge, "Box", MagicMock())
+    monkeypatch.setattr(judge, "Bench", lambda *given: MagicMock(patience=given[3]))
+    monkeypatch.setattr(judge, "tools_missing", lambda: "")
+    assert [outcome.how for outcome in judge.judged(tmp_path, ["hello"], False)] == [how]
+    assert (found, list(left)) == (checked, [])
+
+
 def test_the_last_words_of_a_server_that_printed_much(tmp_path: Path) -> None:
     server = Server.__new__(Server)
     with (tmp_path / "words").open("w+b") as server._words:
@@ -628,15 +660,30 @@ def test_hints_and_stages_that_are_left_out(tmp_path: Path, folder: Path, capsys
     my(tmp_path)
     assert my(tmp_path, HINT="2") == 0
     assert ALL["hello"].hints[1] in " ".join(capsys.readouterr().out.split())
+    assert my(tmp_path, HINT="1") == 0
     assert my(tmp_path, SKIP="hello") == 0
     progress = work.Progress.load(folder)
     assert progress.in_hand(ALL) == "half"
     assert progress.hints == {"hello": 2}
-    for wrong in ({"HINT": "4"}, {"STAGE": "nothing"}, {"SKIP": "nothing"}):
+    for wrong in ({"HINT": "4"}, {"HINT": "0"}, {"STAGE": "nothing"}, {"SKIP": "nothing"}):
         with pytest.raises(InputError):
             my(tmp_path, **wrong)
     with pytest.raises(InputError, match=r"STAGE=helo: there is no such stage; did you mean hello\?"):
         my(tmp_path, STAGE="helo")
+
+
+def test_a_stage_that_was_left_out_is_checked_alone(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is not left out any more, nor can it be."""
+    my(tmp_path)
+    my(tmp_path, SKIP="hello")
+    asked = made_up(monkeypatch, {})
+    assert my(tmp_path, STAGE="hello") == 0
+    progress = work.Progress.load(folder)
+    assert (asked, progress.done, progress.before, progress.skipped) == (["hello"], ["hello"], [], [])
+    with pytest.raises(InputError, match="SKIP=hello"):
+        my(tmp_path, SKIP="hello")
 
 
 def test_a_stage_that_was_named_has_hints_of_its_own(
@@ -673,9 +720,17 @@ def test_on_a_terminal_it_is_said_what_is_checked(
         assert capsys.readouterr().err == f"checking hello ...{end}"
 
 
-def test_a_damaged_state_is_one_line(tmp_path: Path, folder: Path) -> None:
+LISTS = '"done": [], "before": [], "skipped": []'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", "{}", f'{{{LISTS}, "hints": []}}', f'{{{LISTS}, "hints": {{"hello": 1e999}}}}', "[" * 60_000],
+    ids=["cut", "list", "empty", "hints", "infinite", "deep"],
+)
+def test_a_damaged_state_is_one_line(tmp_path: Path, folder: Path, text: str) -> None:
     my(tmp_path)
-    (folder / work.STATE).write_text("{")
+    (folder / work.STATE).write_text(text)
     with pytest.raises(InputError, match="damaged"):
         my(tmp_path)
 
@@ -708,6 +763,18 @@ def test_a_build_without_an_end_is_ended_with_all_that_it_started(
     for pid in left():
         proc.send(pid, signal.SIGKILL)
     assert ended
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with commands._signals_raise():
+            found = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
+        after = signal.getsignal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert found == [signal.SIG_IGN, commands._stop]
+    assert after != commands._stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
