@@ -2,20 +2,23 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from quest.ground import places
 from quest.ground.errors import InputError
 from quest.learn.words import Wrong
-from quest.measure import peers
+from quest.measure import peers, programs
 from quest.my import board, drawn, finish, race
-from quest.my.finish import LAPS, MINE, Lap, Machine, Race, Racer, Values
+from quest.my.finish import LAPS, MINE, Gain, Lap, Machine, Race, Racer, Values
 from quest.report.bench import Report
 from quest.spec import experiment_file
 from tests.labs.my_matrix import binary
@@ -70,10 +73,13 @@ def test_who_is_ahead_only_where_the_rounds_agree() -> None:
     assert [word(made(mine=0.5), lap) for lap in LAPS] == ["behind"] * 3
     near = around(30_000)
     assert word(changed(made(), MINE, "work", [v * 1.01 for v in near])) == "ahead"
-    for factors, said in (([1.2, 1, 1, 1, 1, 0.8], "not decided"), ([1.02, 1, 1, 1, 1, 0.99], "as good")):
+    for highest, lowest, said in ((1.2, 0.8, "not decided"), (1.2, 0.99, "not decided"), (1.02, 0.8, "not decided"),
+                                  (1.02, 0.99, "as good")):  # fmt: skip
+        factors = [highest, 1, 1, 1, 1, lowest]
         assert word(changed(made(), MINE, "work", [v * f for v, f in zip(near, factors, strict=True)])) == said
     noisy = changed(made(), MINE, "work", around(60_000), noisy=(3,))
     assert word(noisy) == "not decided: 5 of 6 rounds undisturbed"
+    assert finish.score(noisy) is None
     one = finish.gain(made(mine=2.0), WORK, MINE, "09-epoll")
     assert one and one.value == pytest.approx(2.0) and one.low == pytest.approx(2.0)
 
@@ -128,6 +134,9 @@ def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
         ('"memory_mib": 8000', f'"memory_mib": {10**308}', "more than a machine can have"),
         ('"ada"', '"' + "a" * 61 + '"', '"name"'),
         ('"profile"', '"profil"', '"profil"'),
+        ('"name": "09-epoll"', '"name": "mine"', '"servers" must have mine once'),
+        ('"server": "09-epoll"', '"server": "08-sigio"', '"values" must be of these servers'),
+        ('"part": "own"', '"part": "work"', '"values" must be of these servers'),
     ):
         assert said in edited(path, old, new, signed=True), new
     for text in ("", "{}", "[1]", "[" * 100_000, '{"schema": "quest-race-1"}'):
@@ -161,6 +170,8 @@ def test_memory_is_judged_by_its_median(tmp_path: Path) -> None:
     noisy = changed(made(), MINE, "kernel", [4000.0] * 5 + [-9000.0])
     finish.write(noisy, path)
     assert finish.read(path).name == "ada"
+    finish.write(changed(made(), MINE, "own", [-500.0] * 6), path)
+    assert finish.read(path).name == "ada", "a server may give some back"
     finish.write(changed(made(), MINE, "kernel", [12.0] * 6), path)
     with pytest.raises(InputError, match="kernel, mine: so little memory is impossible"):
         finish.read(path)
@@ -211,6 +222,35 @@ def test_only_ratios_of_different_machines_stand_in_one_table(
     assert "30.0k/s" not in first and "45.0k/s" in machines[1]
 
 
+def test_what_cannot_be_compared_stands_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One name on two machines, and in two profiles, is three races; a folder may have folders."""
+    races = (made("ada", 3.0), made("ada", 2.0, "Another"), made("ada", 1.5, profile="full"))
+    assert len(board.entries_of({Path(str(number)): one for number, one in enumerate(races)})) == 3
+    handed_in(tmp_path / "in", races[0])
+    handed_in(tmp_path / "in/bob", *races[1:])
+    status, out, err, page = on_board(capsys, tmp_path, tmp_path / "in")
+    assert (status, err) == (0, "")
+    assert sum(line.startswith("ada ") for line in out.splitlines()) == 3
+    heads = [line for line in out.splitlines() if "better" in line]
+    assert len(heads) == 2 and "quick" in heads[0] and "full" in heads[1]
+    assert page.count("<h2>") == 4, "two tables of ratios, and two machines"
+
+
+def test_where_the_dots_are() -> None:
+    """On a logarithmic axis that holds all of them, and 1."""
+    few = Gain(0.4, None, None, 5)
+    assert drawn.ends([]) == drawn.ends([None]) == (0.5, 2.0)
+    assert drawn.ends([Gain(4.0, 3.0, 5.0, 6), None, few]) == (0.4, 5.0)
+    axis = (0.5, 2.0)
+    for one, numbers in ((Gain(2.0, 0.5, 2.0, 6), ["50.0", "2.0", "96.0", "98.0"]), (None, ["50.0"]),
+                         (replace(few, value=0.5), ["50.0", "2.0"])):  # fmt: skip
+        assert re.findall(r"([\d.]+)%", drawn.track(one, axis)) == numbers
+    whole = made()
+    own = whole.part_text(MINE, "own", "B")
+    assert own and own in drawn.cell(whole, MINE, IDLE) and own not in drawn.cell(whole, MINE, WORK)
+    assert drawn.cell(changed(whole, MINE, "own", [], failed="none"), MINE, IDLE) == "-"
+
+
 def test_files_that_are_none_are_named_and_the_others_stay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -258,9 +298,26 @@ def test_rivals_are_ours_or_peers() -> None:
     assert [(one.name, one.server, one.peer) for one in found] == [
         ("09-epoll", "09-epoll", ""), ("nginx", "", "nginx"), ("15-slashdot", "15-slashdot", ""),
     ]  # fmt: skip
+    assert [one.args for one in found] == [(), (), ("-w", "1")], "one worker each"
     for words in ("nginx", "", "99"):
         with pytest.raises(Wrong):
             race.rivals(words)
+
+
+@pytest.mark.parametrize(("name", "said"), [("a" * 61, "NAME="), ("a\nb", "NAME="), ("a" * 60, "is not there yet")])
+def test_how_long_a_name_may_be(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        race.race({"NAME": name, "WORK": str(tmp_path)})
+
+
+def test_memory_is_of_each_client() -> None:
+    """In bytes. A round in which the server held none says nothing."""
+    seen = {
+        "held": {0: 10.0, 1: 0.0}, "slab_before": {0: 100.0, 1: 5.0}, "slab_during": {0: 150.0, 1: 7.0},
+        "stacks_before": {0: 3.0}, "stacks_during": {0: 8.0},
+    }  # fmt: skip
+    part: Any = SimpleNamespace(rounds=lambda name: seen[name])
+    assert race._each(part, ("slab", "stacks")) == {0: 55 * 1024 / 10}
 
 
 def test_the_laps_are_experiments_with_all_that_is_added_up() -> None:
@@ -295,6 +352,19 @@ def test_a_program_that_was_made_elsewhere_is_measured_anew(tmp_path: Path, monk
         given = {"WORK": str(tmp_path), "BUILD": str(tmp_path / "build"), "AGAINST": "09"}
         assert race.race(given) == race.FAILED
     assert asked[0] == asked[1] != asked[2]
+
+
+def test_a_copy_of_ours_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last byte, and whatever it is called."""
+    for path in ("bin/09-epoll", "my/sub/copy", "other/server"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_bytes(b"\x7fELF ours")
+    (tmp_path / "other/server").write_bytes(b"\x7fELF mine")
+    (tmp_path / "other/text").write_bytes(b"ours")
+    monkeypatch.setattr(race, "ours", lambda: ["08-sigio", "09-epoll"])
+    monkeypatch.setattr(places, "build_folder", lambda _: tmp_path / "bin")
+    found = [race.copy_of_ours(tmp_path / name) for name in ("my", "other")]
+    assert found == [programs.fingerprint(tmp_path / "bin/09-epoll"), ""]
 
 
 def test_a_file_that_may_not_be_read_stops_no_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
