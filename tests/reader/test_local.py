@@ -38,6 +38,7 @@ REQUESTS = [
     ("HEAD http://localhost:9/index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 200),
     ("GET http://localhost//evil.test/.. HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
     ("GET http://evil.test@localhost/ HTTP/1.0\r\nHost: localhost\r\n\r\n", 421),
+    ("GET /index.html?u=http://evil.test/ HTTP/1.0\r\nHost: localhost\r\n\r\n", 200),
     ("GET /index.html HTTP/1.0\r\n\r\n", 421),
     ("HEAD /index.html HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
     (f"POST /done/01-iterative/read HTTP/1.0\r\nHost: evil.test\r\n{X}\r\n", 421),
@@ -64,6 +65,7 @@ REQUESTS = [
     (post('{"y":["nan"]}'), 400),  # float() would take it
     (post('{"y":["1"]}'), 400),
     (post('{"y":[true]}'), 400),
+    (post('{"y":[]}'), 400),
     (post('{"y":[1],"shown":{}}'), 400),
     (post("[1]"), 400),
     (post(DEEP[:60_000]), 400),
@@ -76,6 +78,8 @@ REQUESTS = [
     (post("", head=X + "Content-Length: 3\r\n"), 400),
     (post("", head=X + "Transfer-Encoding: chunked\r\n"), 400),
     (f"POST /guess/01-iterative/\u0662 HTTP/1.0\r\nHost: localhost\r\n{X}\r\n", 403),
+    (f"POST /done/01-iterative/nothing HTTP/1.0\r\nHost: localhost\r\n{X}\r\n", 403),
+    (f"POST /done/99-none/read HTTP/1.0\r\nHost: localhost\r\n{X}\r\n", 403),
 ]
 
 

@@ -21,6 +21,7 @@ from quest.command.goals import GOALS
 from quest.ground.errors import InputError
 from quest.ground.files import changed_ns
 from quest.learn import local, read, run, state
+from quest.learn import path as learn_path
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -331,11 +332,13 @@ def test_next_names_a_step_and_done_ticks_it(
     assert re.search(row, told("path"), re.M)
     make(tmp_path, "done", "CH=09", "STEP=read")
     assert re.search(r"^   09-epoll .*\[x\] read", told("path"), re.M)
+    told("done", "CH=09-epoll", "STEP=read", "UNDO=1")
+    assert re.search(r"^   09-epoll .*\[ \] read", told("path"), re.M)
     (tmp_path / "00-client").mkdir()
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 1e999, "stage": [[]]}', encoding="utf-8")
     assert "0 of 20 so far; the task" in told("next")
-    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
+    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2, "stage": 0}', encoding="utf-8")
     task = "2 of 20 so far; the task: labs/00-client/task.md"
     assert f"now: make check CH=00-client ({task})" in told("next")
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2, "stage": 2}', encoding="utf-8")
@@ -343,6 +346,38 @@ def test_next_names_a_step_and_done_ticks_it(
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 20}', encoding="utf-8")
     told("done", "CH=00", "STEP=lab")
     assert "[x] lab" in told("path").splitlines()[1], "skipped and solved is solved"
+
+
+def test_a_lab_that_measures_comes_before_its_chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TREE)
+    places = state.Folders(tmp_path / "build", tmp_path / "work")
+    kinds = {about.slug: [step.kind for step in some] for about, some in learn_path.marked_steps(places).items()}
+    assert kinds["process-cost"][0] == "lab" and "lab" not in kinds["09-epoll"][:1]
+    assert kinds["09-epoll"].index("lab") < kinds["09-epoll"].index("read")
+
+
+def test_a_measurement_that_was_finished_is_ticked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TREE)
+    results = tmp_path / "build/results/throughput.jsonl"
+    results.parent.mkdir(parents=True)
+    given = {"BUILD": str(tmp_path / "build"), "WORK": str(tmp_path), "CH": "02-fork"}
+    for text, done in (('{"type":"run"}\n', {}), ('{"type":"run"}\n{"type":"end"}\n', {"02-fork": ["measure"]})):
+        results.write_text(text, encoding="utf-8")
+        assert learn_path.note_measurement(given) == 0
+        assert {slug: [*steps] for slug, steps in state.read_progress(tmp_path / "path.json").done.items()} == done
+
+
+def test_when_a_step_was_done_first_is_kept(tmp_path: Path) -> None:
+    """To skip it later takes nothing away; what was skipped can be done."""
+    kept = tmp_path / "path.json"
+    kept.write_text('{"done": {"01-iterative": {"run": "before", "lab": "skipped"}}}', encoding="utf-8")
+    for skipped in (True, False):
+        assert state.note_step(kept, "run", "01-iterative", skipped=skipped)
+        assert state.note_step(kept, "lab", "01-iterative", skipped=skipped)
+        steps = state.read_progress(kept).done["01-iterative"]
+        assert steps["run"] == "before" and (steps["lab"] == "skipped") == skipped
+    assert state.note_step(kept, "run", "01-iterative", done=False)
+    assert [*state.read_progress(kept).done["01-iterative"]] == ["lab"]
 
 
 @pytest.mark.parametrize(
@@ -495,7 +530,31 @@ def test_the_port_is_taken_when_it_is_listened_on(tmp_path: Path, monkeypatch: p
     assert listening and listening[0] != port
 
 
-@pytest.mark.parametrize("more", [{}, {"ARGS": "-v"}], ids=str)
+def test_a_book_that_cannot_be_made_anew_is_read_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are no pages at all that is an error; and a whole book is not made again."""
+    asked: list[str] = []
+
+    def fails() -> bool:
+        asked.append("book")
+        return False
+
+    monkeypatch.setattr(read, "make_book", fails)
+    monkeypatch.setattr(read, "_watch", lambda _: None)
+    monkeypatch.setattr(local.Server, "serve_forever", lambda _: None)
+    monkeypatch.chdir(TREE)
+    book = tmp_path / "build/book"
+    book.mkdir(parents=True)
+    given = {"PORT": "0", "BUILD": str(tmp_path / "build"), "WORK": str(tmp_path / "work")}
+    with pytest.raises(InputError):
+        read.serve_book(given)
+    (book / "index.html").touch()
+    assert (read.serve_book(given), len(asked)) == (0, 2)
+    (book / "whole").touch()
+    assert (read.serve_book(given), len(asked)) == (0, 2)
+    assert (read.serve_book(given, watching=True), len(asked)) == (0, 3)
+
+
+@pytest.mark.parametrize("more", [{}, {"ARGS": "-v"}, {"ARGS": "-v", "ADDR": "127.0.0.1"}], ids=str)
 def test_the_port_of_a_server_is_taken_when_all_is_made(
     more: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -521,6 +580,14 @@ def test_the_port_of_a_server_is_taken_when_all_is_made(
     assert run.run({"CH": "01-iterative", "PORT": str(port), "WORK": str(tmp_path), **more}) == 0
     taken.close()
     assert int(became[0][became[0].index("-p") + 1]) > port
+    assert ("-a" in became[0]) == ("ADDR" in more or not more)
+
+
+def test_a_client_listens_at_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And that is said before anything is built."""
+    monkeypatch.setattr(run, "built", lambda *_: pytest.fail("built"))
+    with pytest.raises(InputError, match="ADDR=0.0.0.0"):
+        run.run({"CH": "00-client", "ADDR": "0.0.0.0", "PORT": "0", "WORK": str(tmp_path)})
 
 
 def test_options_reach_a_server_that_tcpserver_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
