@@ -4,6 +4,7 @@ import errno
 import http.client
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,6 +72,26 @@ def test_the_share_of_the_busiest_worker() -> None:
     assert scene.share_of_busiest({1: 10, 2: 20, 3: 5}, {1: 16, 2: 21, 3: 6, 9: 100}) == 75.0, "9 is new"
     assert scene.share_of_busiest({1: 10, 2: 20}, {1: 12}) == 100.0, "2 has ended"
     assert scene.share_of_busiest({1: 10}, {1: 10}) is scene.share_of_busiest({}, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("hard", "asked", "clients"),
+    [(1024, 8000, 524), (1024, 524, 524), (1024, 10, 10), (100, 10, 1), (resource.RLIM_INFINITY, 8000, 8000)],
+)
+def test_how_many_silent_clients_there_may_be(
+    monkeypatch: pytest.MonkeyPatch, hard: int, asked: int, clients: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, hard))
+    assert scene.allowed(asked) == clients
+
+
+def test_a_load_becomes_a_point() -> None:
+    """Pages or files a second, or milliseconds; where no request was answered there is no wait."""
+    for good, rate, wait, files in ((20, 50.0, 2.5, 25.0), (0, 0.0, None, 0.0)):
+        on: Any = SimpleNamespace(hammer=lambda *_, good=good: (good, 2_500_000.0))
+        found = [scene.measured(on, DEMOS[name], "http://127.0.0.1:1/") for name in ("silent", "race")]
+        assert found == [rate, wait]
+        assert scene.files_per_s(on, "http://127.0.0.1:1/", 3) == files
 
 
 def test_workers_that_are_woken_are_counted() -> None:
@@ -240,6 +262,13 @@ def test_what_a_demo_does_not_show_is_said(
     assert seen.missing(DEMOS[name], changed(name, server, y, first, last)).startswith(why)
 
 
+def test_a_demo_that_has_no_point_beside_its_clients() -> None:
+    (act,) = DEMOS["fork"].acts
+    events = [event for event in recorded("fork") if not isinstance(event, Point) or event.x < act.arrive]
+    assert points(events)
+    assert seen.missing(DEMOS["fork"], events) == "02-fork: nothing was measured beside the clients"
+
+
 def test_all_points_lie_inside_but_for_those_of_an_arrival() -> None:
     demo = DEMOS["race"]
     assert seen.top(demo, changed("race", "07-poll", 400, 4, 5)) == demo.top, "an arrival"
@@ -371,6 +400,57 @@ def test_the_bars_of_a_demo_have_one_scale(
 def test_a_number_that_is_none() -> None:
     with pytest.raises(InputError, match="^N=9: there is no such demo; 1 01-iterative,"):
         cli.demo({"N": "9"})
+
+
+def test_the_demos_that_are_named_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them where one fails, too."""
+    numbers: list[int] = []
+
+    def act(demo: Demo, _: Path) -> bool:
+        numbers.append(demo.number)
+        return demo.number != 3
+
+    monkeypatch.setattr(scene, "heed_signals", lambda: None)
+    for given, wanted, status in (("3, 1", [1, 3], 1), ("2 1", [1, 2], 0), ("", [*range(1, len(DEMOS) + 1)], 1)):
+        numbers.clear()
+        assert cli._each({"N": given}, act) == status
+        assert numbers == wanted
+
+
+@pytest.mark.parametrize(
+    "lacking", ["", "demo", "program", "recording", "clients", "setpriv", "dygraphs", "address", "deck"]
+)
+def test_a_rehearsal_finds_what_will_not_work(
+    lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And of nothing else it says so."""
+    tapes = {name: recorded(name) for name in DEMOS}
+    if lacking == "demo":
+        tapes["silent"] = changed("silent", "01-iterative", 50, 5, 10)
+
+    def replayed(demo: Demo, _build: Path, _docroot: Path, report: Listener, _stop: object) -> bool:
+        fails = lacking == "program" and demo.name == "silent"
+        for event in [End("hammer is not built")] if fails else tapes[demo.name]:
+            report(event)
+        return not fails
+
+    def tape(demo: Demo) -> Path:
+        return ROOT / "slides/recordings" / ("none" if demo.name == "silent" else f"{demo.name}.jsonl")
+
+    deck = tmp_path / "slides/deck.html"
+    deck.parent.mkdir()
+    if lacking != "deck":
+        deck.write_text('<p class="no-address">' if lacking == "address" else "<p>", encoding="utf-8")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(cli, "play", replayed)
+    monkeypatch.setattr(cli, "DYGRAPHS", tmp_path / "none" if lacking == "dygraphs" else tmp_path)
+    monkeypatch.setattr(scene, "allowed", lambda most: most - (lacking == "clients"))
+    monkeypatch.setattr("shutil.which", lambda _: None if lacking == "setpriv" else "/bin/true")
+    if lacking == "recording":
+        monkeypatch.setattr(cli, "recording", tape)
+    assert cli.rehearse(tmp_path) == (not lacking)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("  NOT ") for line in lines) == bool(lacking)
 
 
 # ---- the show ------------------------------------------------------------------------------------
