@@ -18,8 +18,11 @@ from typing import Any
 
 import pytest
 
+from quest.stage import seen
+from quest.stage.events import End, Point
 from tests.book import axe, browser
 from tests.book.tree import ROOT, Tree
+from tests.stage.test_stage import DEMOS, recorded
 
 
 @pytest.fixture
@@ -490,6 +493,20 @@ def test_what_a_demo_says_is_text(driver: Any, tmp_path: Path) -> None:
     assert driver.execute_script(EVENTS) == ["<img src=x> 2 b no answer <hr>", 0]
 
 
+TOP = "const demo = Demos.get(slide); arguments[0].forEach((event) => demo.show(event)); return demo.top();"
+
+
+def test_the_axis_of_a_demo_is_as_high_as_the_rehearsal_says(driver: Any, tmp_path: Path) -> None:
+    """Of each recording, and with a point far above it: at an arrival that does not count, and in no second after."""
+    demo_at(driver, tmp_path, "?stage=8000.t")
+    played = [(name, recorded(name)) for name in DEMOS]
+    played += [("race", [*recorded("race")[:-1], Point("07-poll", x, 99), End()]) for x in (3.9, 4, 5, 5.1, 12)]
+    for name, events in played:
+        messages = [event.message() for event in events[:-1]]  # the last is its end
+        assert driver.execute_script(TOP, messages) == seen.top(DEMOS[name], events), (name, events[-2])
+    assert browser.console_errors(driver) == []
+
+
 PRESS_F5 = {"type": "keyDown", "key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
 
 
@@ -665,19 +682,71 @@ def test_keys_of_the_browser_stay_its_own_in_a_drawing(driver: Any, tmp_path: Pa
     assert pressed == {"bubbles": True, "altKey": False, "ctrlKey": False, "metaKey": False}
 
 
+#: Of book.js: what is computed -> what it is.
+KNOWN: dict[str, object] = {
+    'said(41.3, "µs")': "41 µs",
+    'said(2500000, "ns")': "2.5 ms",
+    'said(15000, "")': "15\u202f000",
+    'tickText(1e6, "")': "1M",
+    'tickText(1000, "")': "1k",
+    'tickText(999, "")': "999",
+    'tickText(0.02, "s")': "20 ms",
+    "axis([1, 10, 100], 0, 0, true).ticks": [1, 10, 100],
+    "axis([1, 10, 100], 0, 0, true).place(10)": 0.5,
+    "axis([1, 10, 100], 0, 0, true).value(0.5)": 10,
+    "axis([1, 100], 1, 2, true).ticks": [0.1, 1, 10, 100, 1000, 10000],
+    "axis([0, 8], 0, 0.25, true).ticks": [0, 2.5, 5, 7.5, 10],
+    "axis([2, 8], 0, 0.25, false).place(5)": 0.5,
+    "[1, 2, 3, 4, 5].map((x) => at({ x: [1, 3, 5], y: [10, 30, 0] }, x))": [10, 20, 30, 15, 0],
+}
+
+
+def test_what_a_drawing_is_computed_with(driver: Any, tmp_path: Path) -> None:
+    two_drawings(driver, tmp_path)
+    assert {text: driver.execute_script(f"return {text};") for text in KNOWN} == KNOWN
+
+
+GUESSED = "document.dispatchEvent(new CustomEvent('guessed', { detail: arguments[0] }));"
+GUESSES = """
+const values = (box) => [...box.querySelectorAll("input")].map(({ value }) => value);
+return [...document.querySelectorAll(".drawing")].map(values);
+"""
+
+
+def test_a_guess_from_the_terminal_replaces_none(driver: Any, tmp_path: Path) -> None:
+    """Nor one that was shown without a guess."""
+    two_drawings(driver, tmp_path)
+    nothing, first, second = [""] * 3, ["1", "2", "3"], ["4", "5", "6"]
+    driver.execute_script(GUESSED, {"1": [4, 5, 6]})
+    assert driver.execute_script(GUESSES) == [nothing, second]
+    press(driver, "Show it without a guess")
+    driver.execute_script(GUESSED, {"0": [1, 2, 3], "1": [7, 8, 9]})
+    assert driver.execute_script(GUESSES) == [nothing, second]
+    press(driver, "Draw again")
+    driver.execute_script(GUESSED, {"0": [1, 2, 3]})
+    assert driver.execute_script(GUESSES) == [first, second]
+
+
 # ---- what make read puts into a page -------------------------------------------------------------
 
 LIVE_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">
-<p>x</p><script>
-const steps = [{ kind: "predict", command: "make read", mark: " ", stage: "" }];
-let gone = false;
-window.fetch = async (place) => {
+<p class="toc"><span><a href="09-epoll.html">x</a></span> <span><a href="none.html">x</a></span></p><script>
+const steps = [{ kind: "predict", command: "make read", mark: " ", stage: "" },
+  { kind: "run", command: "make run", mark: "-", stage: "" },
+  { kind: "lab", command: "make check", mark: " ", stage: "stage 2 of 4" }];
+const later = window.setTimeout, sent = [], chapters = { "09-epoll": "2 of 5" };
+window.setTimeout = (act, ms) => later(act, ms / 10);
+let gone = false, made = 0, looks = 0;
+window.fetch = async (place, how) => {
   if (gone) throw new TypeError("Failed to fetch");
+  if (how) sent.push([place, how.method, how.headers["X-Reader"], how.body]);
   if (/^.(done|guess)./.test(place)) steps[0].mark = "x";
-  return { ok: true, json: async () => place === "/version" ? 0 : { steps, guesses: {}, chapters: {} } };
+  looks += place === "/version";
+  return { ok: true, json: async () => place === "/version" ? made : { steps, guesses: {}, chapters } };
 };
 </script><script src="live.js"></script>"""
 PATH_OF_PAGE = "return document.querySelector('details')?.textContent ?? ''"
+LINES_OF_PATH = "return [...document.querySelectorAll('details > div')].map((line) => line.textContent);"
 TICK = "document.querySelector('details').open = true; document.querySelector('details button').focus();"
 
 
@@ -706,3 +775,33 @@ def test_a_tick_that_nobody_takes_is_said(live: Any) -> None:
 def test_a_drawing_that_is_shown_is_ticked_at_once(live: Any) -> None:
     live.execute_script("document.dispatchEvent(new CustomEvent('drawn', {detail: {number: 0, y: [1], shown: 1}}));")
     assert browser.wait_until(lambda: "☑" in live.execute_script(PATH_OF_PAGE), 5)
+
+
+def test_the_path_says_of_each_step_how_it_stands(live: Any) -> None:
+    """A button where the reader alone knows; else the command, but not of what is left out."""
+    predict, run, lab = live.execute_script(LINES_OF_PATH)
+    assert [line[0] for line in (predict, run, lab)] == ["☐", "⊟", "☐"]
+    assert "make check" in lab and "stage 2 of 4" in lab and "make" not in predict + run
+    assert live.execute_script("return document.querySelectorAll('details button').length;") == 1
+    assert "0 of 3" in live.execute_script(PATH_OF_PAGE)
+    live.execute_script("chapters['09-epoll'] = '3 of 5'; for (const _ of 'ab') dispatchEvent(new Event('focus'));")
+    counts = "return [...document.querySelectorAll('.toc small')].map((each) => each.textContent);"
+    assert browser.wait_until(lambda: "3 of 5" in str(live.execute_script(counts)))
+    assert len(live.execute_script(counts)) == 1, "and it is there once"
+
+
+def test_a_drawing_is_sent_when_it_rests(live: Any) -> None:
+    """Whoever draws sends a drawing for each move: the last one counts. (This header comes from our pages alone.)"""
+    drawn = "document.dispatchEvent(new CustomEvent('drawn', { detail: { number: 0, y: [y], shown: 0 } }));"
+    live.execute_script(f"for (const y of [1, 2]) {drawn}")
+    assert browser.wait_until(lambda: live.execute_script("return sent.length;"))
+    assert live.execute_script("return sent;") == [["/guess/09-epoll/0", "POST", "1", '{"y":[2],"shown":0}']]
+
+
+def test_a_page_is_loaded_again_when_the_book_was_made_anew(live: Any) -> None:
+    """And not before."""
+    live.execute_script("window.same = true;")
+    assert browser.wait_until(lambda: live.execute_script("return looks;") > 3)
+    assert live.execute_script("return window.same === true;")
+    live.execute_script("made = 1;")
+    assert browser.wait_until(lambda: live.execute_script("return window.same !== true;"))

@@ -238,6 +238,49 @@ def focus(driver: Any) -> None:
     driver.execute_script("document.querySelector('.player .lanes').focus()")
 
 
+#: A recording that is made up: main accepts A at 30, forks at 50 and closes it; child and its thread have it then.
+MADE_UP = {
+    "tasks": [["main", "process", None, None, None], ["child", "process", 50, 90, 0], ["one", "thread", 60, None, 1]],
+    "clients": [
+        ["A", 0, [0, 10, 0, 0, 0, 80], 0, 0, [[20, "send", 5]]],
+        ["B", 0, [0, 15, 0, 0, 0, 70], 0, 0, [[16, "send", 4], [60, "send", 4]]],
+    ],
+    "calls": [
+        [0, 0, 30, "accept", 3, 4, "A", 0, "", 1],
+        [0, 50, 1, "fork", -1, 7, "", 0, "", 0],
+        [0, 52, 1, "close", 4, 0, "", 0, "", 0],
+        [1, 55, 1, "recv", 4, 5, "A", 0, "", 0],
+        [1, 57, None, "recv", 4, None, "A", 0, "", 1],
+        [2, 62, 1, "open", -1, 5, "", 0, "a file", 0],
+    ],
+    "moments": [[5, 0, 0, 0, "", "", ""], [30, 1, 0, 0, "", "", ""]],
+    "open": [[0, 0, "a terminal"], [0, 3, "listening"], [1, 9, "of another"]],
+}
+#: What is asked of it -> the answers.
+TOLD: dict[str, list[object]] = {
+    "[9, 10, 14, 15, 29, 30, 69, 70].map((t) => side.queue(t).join(''))": ["", "A", "A", "AB", "AB", "B", "B", ""],
+    "[15, 16, 20, 55, 56, 99].map((t) => side.ready(t).join(''))": ["", "B", "AB", "AB", "B", "B"],
+    "[29, 30, 52, 53].map((t) => side.descriptors(0, t).join())": ["3,listening", "3,listening,4,A", "3,listening,4,A",
+                                                                  "3,listening"],
+    "[[1, 51], [1, 62], [1, 63], [2, 63]].map(([task, t]) => side.descriptors(task, t).length)": [2, 2, 3, 3],
+    "[0, 29, 30].map((t) => side.asleep(0, t)?.index ?? -1)": [0, 0, -1],
+    "[55, 57, 999].map((t) => side.asleep(1, t)?.index ?? -1)": [-1, 4, 4],
+    "[29, 30, 51].map((t) => side.works(0, t)?.index ?? -1)": [-1, 0, 1],
+    "[49, 50, 60, 89, 90].map((t) => side.living(t).join(''))": ["0", "01", "012", "012", "02"],
+    "side.stops.map((stop) => stop.t)": [0, 30, 50, 52, 55, 57, 62],
+    "[29, 30, 49, 1000].map((t) => side.stopAt(t).t)": [0, 30, 30, 62],
+    "[4, 5, 29, 30].map((t) => side.momentAt(t))": [-1, 0, 0, 1],
+}  # fmt: skip
+
+
+def test_what_is_so_at_a_time(show: Show) -> None:
+    """At its first moment, and not before; until its last, and no longer."""
+    driver = show("player-02-fork")
+    side = "const side = new questPlayers[0].now.constructor(arguments[0]);"
+    found = {asked: driver.execute_script(f"{side} return {asked};", MADE_UP) for asked in TOLD}
+    assert found == TOLD
+
+
 LIT = """
   return [...document.querySelector(".player").querySelectorAll(".code .lit")]
     .map((line) => [line.dataset.n, line.textContent]);

@@ -56,6 +56,61 @@ def test_sections_are_found_and_said(driver: Any, site: Path) -> None:
     assert browser.console_errors(driver) == []
 
 
+#: An index: page, id, title, section, text.
+SMALL = [
+    ["title", "", "Alpha", "beta", "gamma " * 20],
+    ["text", "", "x", "x", "alpha beta"],
+    ["once", "", "x", "x", "alpha delta"],
+    ["often", "", "x", "x", "delta " * 20],
+    ["named", "", "Delta", "x", ""],
+]
+BY_LETTERS = "window.BOOK_INDEX = arguments[0]; return findByLetters(arguments[1]).map(([page]) => page);"
+
+
+@pytest.mark.parametrize(
+    ("asked", "pages"),
+    [
+        ("alpha", ["title", "text", "once"]), ("ALPHA  beta", ["title", "text"]), ("gamma alpha", ["title"]),
+        ("none alpha", []), ("alpha none", []), ("delta", ["named", "often", "once"]), ("", []),
+    ],
+)  # fmt: skip
+def test_by_letters_all_words_are_there_and_a_title_counts_most(
+    driver: Any, built: Tree, asked: str, pages: list[str]
+) -> None:
+    driver.get((built.path / "build/book/index.html").as_uri())
+    assert driver.execute_script(BY_LETTERS, SMALL, asked) == pages
+
+
+EXCERPT = """
+const found = excerpt(...arguments);
+return [found.textContent, [...found.querySelectorAll("mark")].map((mark) => mark.textContent)];
+"""
+FAR = "before " * 40 + "needle " + "behind " * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "marks", "ends"),
+    [
+        ("abcabc", "abca bca", ["abca"], (True, True)),  # they overlap
+        ("a needle in hay", "needle hay", ["needle", "hay"], (True, True)),
+        (FAR, "needle", ["needle"], (False, False)),
+        (FAR[200:], "needle", ["needle"], (False, False)),
+        (FAR[250:], "needle", ["needle"], (True, False)),
+        (FAR, "none", [], (True, False)),
+    ],
+    ids=["overlap", "short", "far", "nearer", "at its beginning", "none"],
+)
+def test_what_is_shown_of_a_section(
+    driver: Any, built: Tree, text: str, asked: str, marks: list[str], ends: tuple[bool, bool]
+) -> None:
+    """A part of its text as it stands there, with what was asked for; whether it is the beginning, and the end."""
+    driver.get((built.path / "build/book/index.html").as_uri())
+    shown, found = driver.execute_script(EXCERPT, text, asked)
+    assert found == marks
+    assert (not shown.startswith("… "), not shown.endswith(" …")) == ends
+    assert shown.removeprefix("… ").removesuffix(" …") in text and len(shown) < 200
+
+
 def test_without_lunr_the_search_goes_by_letters(driver: Any, made: Tree) -> None:
     """As on a system that has no such package."""
     (made.path / "build/book/lunr.js").unlink()
