@@ -146,6 +146,38 @@ static void check_linger(void)
     close(theirs);
 }
 
+/* Each message is one recv(): so many of them fill a turn. */
+static void check_linger_turn(void)
+{
+    struct linger_state l;
+    int ends[2];
+
+    need(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends));
+    need(fcntl(ends[0], F_SETFL, O_NONBLOCK));
+    for (int i = 0; i < LINGER_READS + 1; i++)
+        need((int)send(ends[1], "x", 1, 0));
+    linger_begin(&l, ends[0], true, 86400);
+    tap_ok(linger_read(&l, ends[0]) == WANT_AGAIN && l.credit == 99,
+           "all has arrived, and more comes without a pause: a credit of %d", l.credit);
+    tap_ok(linger_read(&l, ends[0]) == WANT_READ, "then nothing comes");
+    stopping = true;
+    tap_ok(linger_read(&l, ends[0]) == WANT_CLOSE, "a server that stops does not wait for more");
+    stopping = false;
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* ---- clock.c */
+
+static void check_stalled(void)
+{
+    long long minute_ago = now_ms() - 60000;
+
+    tap_ok(was_stalled(minute_ago, 0), "a minute for a wait of none");
+    tap_ok(!was_stalled(minute_ago, 120000), "one of two minutes");
+    tap_ok(!was_stalled(minute_ago, -1), "a wait without limit is never too long");
+}
+
 /* ---- clients.c */
 
 static enum want wish;
@@ -468,6 +500,8 @@ int main(void)
 
     listen_here();
     check_linger();
+    check_linger_turn();
+    check_stalled();
     check_accept();
     check_turns();
     check_port_of_each();
