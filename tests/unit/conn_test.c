@@ -316,10 +316,23 @@ static void check_port_of_each(void)
         close(fds[i]);
 }
 
+/* By the call of the servers that do not block. */
+static void accept_another(void)
+{
+    int theirs = come();
+
+    poll(&(struct pollfd){.fd = listen_fd, .events = POLLIN}, 1, 1000);
+    int ours = accept_nonblocking(listen_fd);
+    need(ours);
+    close(ours);
+    close(theirs);
+}
+
 /* accept(2): what is of one connection, and what is of the system. */
 static void check_errors_of_accept(void)
 {
-    static const int passing[] = {ECONNABORTED, EINTR, EPROTO, ENETDOWN, ENETUNREACH};
+    static const int passing[] = {ECONNABORTED, EINTR,     EPROTO, ENETDOWN,    ENETUNREACH,
+                                  EHOSTUNREACH, EHOSTDOWN, EAGAIN, ENOPROTOOPT, EOPNOTSUPP};
     static const int others[] = {EMFILE, EMFILE, EPERM, EACCES, EIO, 9999, EMFILE};
     bool go_on = true, pause = true;
     int some = 0, most = 0;
@@ -339,7 +352,7 @@ static void check_errors_of_accept(void)
     bool paused = false;
     for (int i = 0; i < 10 * ACCEPT_IN_A_ROW; i++) {
         if (i % 16 == 0)
-            accept_succeeded();
+            accept_another();
         paused = paused || accept_must_pause(ECONNABORTED);
     }
     tap_ok(!paused, "so many between connections that are accepted are connections'");
@@ -350,6 +363,9 @@ static void check_errors_of_accept(void)
     }
     tap_ok(pause, "after any other it pauses");
     tap_ok(lines == 2, "and says so when it is not the one before");
+    tap_ok(accept_lacks_room(EMFILE) && accept_lacks_room(ENFILE) && accept_lacks_room(ENOBUFS) &&
+               accept_lacks_room(ENOMEM) && !accept_lacks_room(EPERM),
+           "for descriptors and memory one who leaves makes room");
     accept_must_pause(EIO);
 }
 
