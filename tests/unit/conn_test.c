@@ -467,7 +467,22 @@ static void check_slow_replies(void)
     slow(16, WANT_WRITE, 0, false);
     tap_ok(clients_make_room(SILENCE) == SOON, "one that may have to is waited for");
     tap_ok(!clients_pause_if_room_soon(1) && clients_may_accept(), "but not where one is silent");
+    clients_timeout_ms(); /* a wait of no time: 15 has its turn ahead */
+    struct client *stalled = slow(17, WANT_WRITE, 3000, false);
+    struct client *again = slow(18, WANT_WRITE, 3000, false);
+    struct client *disk = slow(19, WANT_READ, 3000, false);
+    long long deadline = stalled->conn.deadline, of_again = again->conn.deadline;
+    again->conn.renewed = true;
     poll(NULL, 0, 2 * FULL_STEP_MS + 100);
+    clients_timeout_ms();
+    tap_ok(stalled->conn.renewed && stalled->conn.deadline > deadline,
+           "a reply that waits for room has its time once more after a stall");
+    tap_ok(again->conn.deadline == of_again, "and only once");
+    tap_ok(!disk->conn.renewed, "not one that waits for the disk");
+    conn_begin_step(&again->conn);
+    tap_ok(!again->conn.renewed, "but again in a new step");
+    for (int i = 17; i <= 19; i++)
+        handle(accepted[i], WANT_READ, READING);
     slow(16, WANT_WRITE, 0, false);
     tap_ok(clients_make_room(SILENCE) == SOON, "seconds later it is another shortage");
 }
