@@ -60,7 +60,7 @@ static bool log_put(const char *line, size_t len)
 
 static bool put_count(unsigned long count)
 {
-    char line[100];
+    char line[LOG_LINE_MAX]; /* a program's name may have 255 bytes */
     int len = snprintf(line, sizeof line, "%s: %lu lines are missing here: stderr was not read\n",
                        program_name, count);
 
