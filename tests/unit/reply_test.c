@@ -75,6 +75,7 @@ static const struct {
     {"/%", NULL, 400},
     {"/%4", NULL, 400},
     {"/%zz", NULL, 400},
+    {"/%4g", NULL, 400},
     {"/%00", NULL, 400},
     {"/a%00b", NULL, 400},
     {"/..", NULL, 403},
@@ -809,6 +810,29 @@ static void check_log(void)
            tap_quote(text, strlen(text)));
 }
 
+/* Of a line that is too long the rest is cut, but not its end. */
+static void check_long_lines(void)
+{
+    static char text[2 * LOG_LINE_MAX], got[2 * LOG_LINE_MAX];
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO), wrong = 0;
+    off_t at = 0;
+
+    if (file == NULL || saved < 0 || dup2(fileno(file), STDERR_FILENO) < 0)
+        abort();
+    for (size_t len = LOG_LINE_MAX - 40; len < LOG_LINE_MAX + 40; len++) {
+        memset(text, 'x', len);
+        log_line(text);
+        ssize_t n = pread(STDERR_FILENO, got, sizeof got, at);
+        wrong += n <= 0 || n > LOG_LINE_MAX || memchr(got, '\n', (size_t)n) != got + n - 1;
+        at += n;
+    }
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    fclose(file);
+    tap_ok(wrong == 0, "lines around LOG_LINE_MAX: %d that are no line", wrong);
+}
+
 /* A line for which the pipe has no room: who has it, a child or the parent, the next line tells. */
 static void check_lost_lines(void)
 {
@@ -871,6 +895,7 @@ int main(void)
     check_escape("\1\2\3", 3, 9, "\\x01\\x02");
     check_escape("", 0, 1, "");
     check_log();
+    check_long_lines();
     check_lost_lines();
     for (size_t len = 2; len < 8192; len += len / 3 + 1)
         check_folder(len, len > 4 && len % 2 == 0);
