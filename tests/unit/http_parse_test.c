@@ -111,6 +111,7 @@ static const struct {
     {HOSTS("Host:"), WHOLE},
     {HOSTS("Host: x:80"), WHOLE},
     {HOSTS("Host: [::1]:80"), WHOLE},
+    {HOSTS("Host: [::]"), WHOLE},
     {HOSTS("Host: xn--bcher-kva.example"), WHOLE},
     {HOSTS("Host: 1.2.3.4"), WHOLE},
     {HOSTS("X: y"), -400},
@@ -127,6 +128,7 @@ static const struct {
     {HOSTS("Host: \"a\""), -400},
     {HOSTS("Host: a:"), WHOLE},
     {HOSTS("Host: :80"), WHOLE},
+    {HOSTS("Host: a%41"), WHOLE},
     {HOSTS("Host: a%2D_~!$&'()*+;=b:1"), WHOLE},
     {HOSTS("Host: [1:2::ffFF:1.2.3.4]"), WHOLE},
     {HOSTS("Host: a:b"), -400},
@@ -139,6 +141,7 @@ static const struct {
     {HOSTS("Host: [::1]]"), -400},
     {HOSTS("Host: [a]b]"), -400},
     {HOSTS("Host: []"), -400},
+    {HOSTS("Host: [:]"), -400},
     {HOSTS("Host: [g]"), -400},
     {HOSTS("Host: ["), -400},
     {HOSTS("Host: a]"), -400},
@@ -146,6 +149,7 @@ static const struct {
     {HOSTS("Host: a%"), -400},
     {HOSTS("Host: a%4"), -400},
     {HOSTS("Host: a%4g"), -400},
+    {HOSTS("Host: a%g4"), -400},
     {HOSTS("Host: a\\b"), -400},
     {HOSTS("Host: a|b"), -400},
     {HOSTS("Host: a^b"), -400},
@@ -370,6 +374,42 @@ static void check_twice(void)
     }
 }
 
+/* How it is parsed with c in the place of \1: WHOLE, or minus a status. */
+static int with_byte(const char *text, int c)
+{
+    struct request req;
+    char copy[64];
+    size_t len = strlen(text);
+
+    memcpy(copy, text, len);
+    *(char *)memchr(copy, '\1', len) = (char)c;
+    int got = parse_exact(copy, len, &req);
+    return got == (int)len ? WHOLE : got;
+}
+
+/* Each byte in the place of one of a method, a target, a name, a value and a host. */
+static void check_bytes(void)
+{
+    int wrong = 0, last = 0;
+
+    for (int c = 0; c < 256; c++) {
+        bool word = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        bool token = word || (c != 0 && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+        bool host = word || (c != 0 && strchr("-._~!$&'()*+;=", c) != NULL);
+        bool visible = c > ' ' && c != 0x7f;
+        int before = wrong;
+        wrong += with_byte("G\1T / HTTP/1.1" HOST, c) != (token ? WHOLE : -400);
+        wrong += with_byte("GET /\1 HTTP/1.1" HOST, c) != (visible ? WHOLE : -400);
+        wrong += with_byte("GET / HTTP/1.0\r\nX\1Y: v\r\n\r\n", c) !=
+                 (token || c == ':' ? WHOLE : -400);
+        wrong += with_byte("GET / HTTP/1.0\r\nX: a\1b\r\n\r\n", c) !=
+                 (visible || c == ' ' || c == '\t' ? WHOLE : -400);
+        wrong += with_byte("GET / HTTP/1.0\r\nHost: a\1b\r\n\r\n", c) != (host ? WHOLE : -400);
+        last = wrong > before ? c : last;
+    }
+    tap_ok(wrong == 0, "each byte in five places: %d wrong, the last is \\x%02x", wrong, last);
+}
+
 /* Methods are words, letter by letter. */
 static void check_method(const char *method, enum http_method expected)
 {
@@ -509,11 +549,14 @@ int main(void)
     check_connection("1.1", "Connection: close\r\n", false, false);
     check_connection("1.1", "Connection: keep-alive, CLOSE\r\n", false, false);
     check_connection("1.1", "Connection: closed\r\n", true, false);
+    check_connection("1.2", "", true, false);
     check_connection("1.0", "", false, false);
     check_connection("1.0", "Connection: keep-alive\r\n", true, false);
     check_connection("1.0", "Connection: keep-alive\r\nConnection: close\r\n", false, false);
     check_connection("1.1", "Content-Length: 0\r\n", true, false);
+    check_connection("1.1", "Content-Length: 00\r\n", true, false);
     check_connection("1.1", "Content-Length: 5\r\n", false, true);
+    check_connection("1.1", "Content-Length: 10\r\n", false, true);
     check_connection("1.1", "Transfer-Encoding: chunked\r\n", false, true);
     check_connection("1.1", "Transfer-Encoding: ,\t, Chunked ,\r\n", false, true);
     check_connection("1.0", "Connection: keep-alive\r\nContent-Length: 1\r\n", false, true);
@@ -530,6 +573,7 @@ int main(void)
     check_target("*", "*");
     check_twice();
     check_methods();
+    check_bytes();
     check_long_line();
     check_limit();
     check_mutants();
