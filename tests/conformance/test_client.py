@@ -166,6 +166,7 @@ NO_LENGTHS = ["-1", "-5", "+5", "", " ", "5x", "0x5", "5, 5", "5 5", "1e3", "9" 
 NO_BODIES = [
     *(OK + b"Content-Length:" + value.encode() + b"\r\n\r\nhello" for value in NO_LENGTHS),
     *(FIVE[:-2] + b"CONTENT-LENGTH: " + value + b"\r\n\r\nhello" for value in (b"5", b"6")),
+    OK + b"Content-Length: 0\r\nContent-Length: 5\r\n\r\nhello",
     OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     *(b"HTTP/1.1 " + word + FIVE[12:] + b"hello" for word in (b"-200", b"+200", b"2000", b"20")),
 ]
@@ -240,6 +241,20 @@ def test_a_connect_that_is_interrupted(variant: str, pytestconfig: pytest.Config
     assert (client.returncode, out, said) == (0, b"hello", b"")
 
 
+@pytest.mark.parametrize(("port", "number"), [("", 80), (":1", 1), (":65535", 65535)])
+def test_the_port_and_the_time(
+    variant: str, pytestconfig: pytest.Config, run: Run, patience: Patience, tmp_path: Path, port: str, number: int
+) -> None:
+    """80 without another, and 23 seconds for each call: nobody has to be there for that."""
+    trace = tracing.Trace(tmp_path / "trace", "connect,setsockopt", inject="connect:error=ECONNREFUSED")
+    program = binary(pytestconfig, variant, "00-client")
+    said = complaint(run(*trace.wrapper(), program, f"http://127.0.0.1{port}/", env=trace.env), 1, "00-client")
+    assert said == f"connect 127.0.0.1 port {number}: Connection refused"
+    assert trace.saw("ECONNREFUSED", patience.limit)
+    times = [line for line in trace.lines() if re.search(r'SO_(RCV|SND)TIMEO\w*, ("\\27\\0|\{tv_sec=23,)', line)]
+    assert len(times) == 2
+
+
 PATHS = {
     "": b"/",
     "/": b"/",
@@ -257,11 +272,11 @@ NO_URLS = [
     *(f"http://127.0.0.1:{port}/" for port in ("0", "65536", "http", "80x", "-1", "9" * 20)),
     *("http://[::1/", "http://[]/", "http://[::1]x/", "http://127.0.0.1/a b"),
     *(URL + "a\r\nX-Smuggled: 1", URL + "\x01", "http://127.0.0.1\r\nX: 1/"),
-    "http://" + "h" * 5000 + "/",
+    *("http://" + "h" * length + "/" for length in (256, 5000)),
 ]
 BAD_USAGE = [
     *((), ("-x", URL), (URL, URL), ("-t",), ("-t", URL), ("-v",)),
-    *(("-t", value, URL) for value in ("0", "-1", "5x", "9" * 20)),
+    *(("-t", value, URL) for value in ("0", "-1", "5x", "86401", "9" * 20)),
     *((url,) for url in NO_URLS),
 ]
 
@@ -273,6 +288,7 @@ def test_urls_and_usage(fetch: Fetch) -> None:
         assert script.request.split(b" ")[1] == asked
     for arguments in BAD_USAGE:
         check(fetch(*arguments), 2)
+    check(fetch("-t", "86400", Script(FIVE + b"hello").url()), 0, b"hello")
     done = fetch("-h")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"usage: 00-client" in done.stdout and b"URL" in done.stdout
