@@ -371,6 +371,7 @@ def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patie
     process, connect = constant
     before = proc.descriptors(process.pid)
     with connect() as c:
+        port = c.socket.getpeername()[1]
         c.try_send(b"x" * 100_000)
         c.expect_gone()
     for data in (b"", b"GET", request("/")):
@@ -401,6 +402,8 @@ def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patie
             assert (reply.status, reply.get("Content-Type")) == (200, "text/plain")
             assert c.read_all() == TEXT
             assert c.ended == "closed"
+    with pytest.raises(ConnectionRefusedError):  # it listens at one address of this machine
+        socket.create_connection(("127.0.0.2", port), patience.limit)
     assert proc.descriptors(process.pid).keys() == before.keys()
 
 
