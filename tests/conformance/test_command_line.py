@@ -29,13 +29,16 @@ pytestmark = kind("serving")
 
 @contract("usage")
 def test_help(target: Target, run: Run) -> None:
-    for words in (("-h",), ("-v", "-h"), ("-p", "0", "-h"), ("--help",)):
+    most = ("-p", "65535", "-b", "1", "-w", "1000000", "-t", "86400", "-h")
+    for words in (("-h",), ("-v", "-h"), ("-p", "0", "-h"), most, ("--help",)):
         done = run(target.binary, *words)
         assert (done.returncode, done.stderr) == (0, ""), done
         assert "usage: " in done.stdout.lower(), done
         for option in ("-a", "-p", "-b", "-w", "-t", "-u", "-v", "DOCROOT"):
             assert option in done.stdout, option
         assert max(len(line) for line in done.stdout.splitlines()) <= 100
+        for option in (*target.model.options[:1], *OWN.get(target.name, ())):
+            assert re.search(rf"(?ms)\[{option}[ \]].*^  {option} .*\w", done.stdout), option
 
 
 HUGE = "99999999999999999999"
@@ -44,17 +47,25 @@ BAD_USAGE = [
     *(("-p",), ("-b",), ("-w",), ("-t",), ("-u",)),
     *(("-p", text) for text in ("", "http", "-1", "65536", "80x", "0x50", HUGE)),
     *(("-b", text) for text in ("many", "-5", "1.5", "2147483648", HUGE)),
-    *(("-w", text) for text in ("0", "-1", "two", HUGE)),
-    *(("-t", text) for text in ("0", "-1", "soon", HUGE)),
+    *(("-w", text) for text in ("0", "-1", "two", "1000001", HUGE)),
+    *(("-t", text) for text in ("0", "-1", "soon", "86401", HUGE)),
     *(("-u", text) for text in ("", "4294967295", HUGE)),
     *(("-t", "1", ".", "."), (".", "another"), (".", "-p", "0", "another")),
 ]
+#: What some of them are told.
+TOLD: dict[tuple[str, ...], str] = {
+    ("-x",): "unknown option -x; -h lists the options",
+    ("-t",): "-t needs a value; -h lists the options",
+    ("-p", "65536"): "-p 65536: expected a number from 0 to 65535",
+    (".", "another"): "one DOCROOT expected, found a second: another",
+}
 
 
 @contract("bad-usage", servers=SHAPES)
 def test_bad_usage(target: Target, run: Run) -> None:
     for arguments in BAD_USAGE:
-        complaint(run(target.binary, *arguments), 2, target.binary.name)
+        said = complaint(run(target.binary, *arguments), 2, target.binary.name)
+        assert said == TOLD.get(arguments, said)
 
 
 #: Options of one server: to numbers that are none, and to names that it does not know.
