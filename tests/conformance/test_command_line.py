@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import tracing
+from tests.conformance import proc, tracing
 from tests.conformance.matrix import LISTENING, SHAPES, contract, kind
 from tests.conformance.process import (
     AS_ROOT,
@@ -143,6 +143,46 @@ def test_each_call_of_the_set_up(target: Target, run: Run, start: Start, docroot
             text = AS_ROOT.sub("", said.read_text())
             assert re.fullmatch(expected, text), (line, text)
             assert done.returncode in (1, EXIT_UNSUPPORTED)
+
+
+@contract("address", "backlog", "idle-time-out", servers=("01-iterative",))
+def test_the_defaults(target: Target, run: Run, traced: Traced, tmp_path: Path) -> None:
+    """Where it would listen, and for how long it lets a client be silent. (The port may be taken: it is not bound.)"""
+    if target.variant != "glibc":
+        pytest.skip("a sanitizer has a set-up of its own")
+    trace = tracing.Trace(tmp_path / "defaults", "bind,listen", inject=("bind:retval=0", "listen:error=ENOBUFS"))
+    said = complaint(run(*trace.wrapper(), target.binary, env=trace.env), 1, target.binary.name)
+    assert said == "listen 127.0.0.1:8080: No buffer space available"
+    server, sockets = traced("setsockopt")
+    assert trace.saw("ENOBUFS", server.patience.limit)
+    bound, listens = trace.lines()
+    assert 'htons(8080), sin_addr=inet_addr("127.0.0.1")' in bound and ", 1024)" in listens
+    assert server.serves()
+    times = re.compile(r'SO_(RCV|SND)TIMEO\w*, ("\\27\\0|\{tv_sec=23,)')
+    assert sockets.has(lambda _: sum(map(bool, map(times.search, sockets.lines()))) == 2, server.patience.limit)
+
+
+@contract("bad-usage", servers=("01-iterative",))
+def test_a_program_without_a_name(target: Target, run: Run) -> None:
+    """argv[0] may be empty, execve() allows it."""
+    complaint(run("", "-x", executable=target.binary), 2, "?")
+
+
+@contract("setup-failure", "emfile", of="model", servers=("01-iterative", "03-prefork", "09-epoll"))
+def test_no_room_for_a_client_and_its_file(
+    target: Target, run: Run, start: Start, docroot: Site, tmp_path: Path
+) -> None:
+    """It says so. Else it would tell each client that it has none."""
+    if target.variant != "glibc":
+        pytest.skip("a sanitizer has a set-up of its own")
+    used = max(proc.descriptors(start().pid)) + 1
+    said = tmp_path / "stderr"  # a file, as at the start: a pipe is opened once more
+    for room in (0, 1):
+        limited = ["/bin/sh", "-c", 'exec "$@" 2> "$0"', said, "/usr/bin/prlimit", f"--nofile={used + room}"]
+        assert run(*limited, target.binary, "-p", "0", docroot.root).returncode == 1
+        text = AS_ROOT.sub("", said.read_text())
+        assert text == f"{target.binary.name}: a descriptor for a client, and one for a file: Too many open files\n"
+    assert start(wrapper=["/usr/bin/prlimit", f"--nofile={used + 2}"]).serves()
 
 
 #: ... and what it tells the kernel of its clients once for all.
