@@ -1,6 +1,7 @@
 """Options, messages and exit statuses: what is seen of a server before the first request."""
 
 import os
+import pty
 import re
 import signal
 import socket
@@ -19,12 +20,14 @@ from tests.conformance.process import (
     Patience,
     Target,
     Unprivileged,
+    environment,
 )
 from tests.conformance.programs import Run, Start, Traced, complaint, has_ipv6
 from tests.conformance.site import HELLO, Site
-from tests.conformance.wire import request
+from tests.conformance.wire import Connection, request
 
 pytestmark = kind("serving")
+TERMINAL = 4  #: in proc.stat_fields(): of the process; 0: none
 
 
 @contract("usage")
@@ -329,6 +332,35 @@ def test_a_log_that_nobody_reads(start: Start, tmp_path: Path) -> None:
     missing = [int(line.split()[1]) for line in lines if "lines are missing here" in line]
     assert len(missing) == 1
     assert sum("GET" in line for line in lines) + missing[0] == 201
+
+
+@contract("log", "survives", servers=("01-iterative", "09-epoll"))
+def test_a_log_on_a_terminal_that_is_stopped(target: Target, docroot: Site, patience: Patience) -> None:
+    """By Ctrl-S: then it has room for half a line, and a write() that waits would wait for ever. Nor does it become the
+    terminal of a server that has none: its Ctrl-C would end that.
+    """
+    ours, theirs = pty.openpty()
+    command = [*DIE_WITH_PARENT, str(target.binary), "-v", "-p", "0", str(docroot.root)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(),
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline().rpartition(b":")[2].rstrip(b"/\n"))
+            for length in range(900, 1100):  # together more than a terminal keeps
+                with Connection(("127.0.0.1", port), patience.limit) as c:
+                    reply = c.ask(request(f"/hello.txt?{'x' * length}", "Connection: close"))
+                    assert reply.body == HELLO
+            assert proc.stat_fields(process.pid)[TERMINAL] == "0"
+        finally:
+            process.kill()
+    for fd in (ours, theirs):
+        os.close(fd)
 
 
 @contract("docroot")
