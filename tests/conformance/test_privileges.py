@@ -3,6 +3,7 @@ What a confined worker is refused: tests/unit/confine_test.c.
 """
 
 import os
+import pwd
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,20 @@ def test_root_is_given_up(target: Target, start: Start, own_site: Site) -> None:
 
 
 @as_root
+@contract("privileges", servers=("01-iterative",))
+def test_the_group_is_that_of_the_user(start: Start) -> None:
+    """By name, and by a number: the group of that number may be anybody's."""
+    user = next((user for user in pwd.getpwall() if user.pw_gid != user.pw_uid != 0), None)
+    if user is None:
+        pytest.skip("each user here has the group of the same number")
+    uid, gid = str(user.pw_uid), str(user.pw_gid)
+    for given in (user.pw_name, uid):
+        server = start("-u", given)
+        assert {rights(found) for found in statuses(server)} == {(uid, gid, gid, NONE, NONE, "1")}
+        assert server.serves()
+
+
+@as_root
 @contract("privileges", servers=("12-aio",))
 def test_the_helper_gives_it_up_too(target: Target, start: Start) -> None:
     if target.variant == "tsan":
@@ -89,6 +104,9 @@ def test_users_that_it_cannot_become(target: Target, run: Run, unprivileged: Unp
 def test_the_user_that_it_is_already(start: Start, unprivileged: Unprivileged) -> None:
     user = USER if unprivileged.prefix else str(os.getuid())
     assert start("-u", user, user=unprivileged).serves()
+    # To open what is closed leaves an error in errno, and by errno a number is found to be too large.
+    closed = ("/bin/sh", "-c", 'exec "$@" <&-', "sh")
+    assert start("-u", user, user=unprivileged, wrapper=closed).serves()
 
 
 @as_root
