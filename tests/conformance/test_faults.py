@@ -194,6 +194,28 @@ def test_no_process_for_one_while_another_is_served(start: Start, unprivileged: 
         assert first.ask(LAST[10:]).body == HELLO
 
 
+@contract("no-process", "survives", "concurrency", servers=(*FORKING, "04-threads"))
+def test_no_process_for_a_silent_client(traced: Traced, target: Target) -> None:
+    """It is told without having asked: the server would wait for it, and nobody else be served."""
+    if target.spare_threads:
+        pytest.skip("the first of all is not the server's own")
+    server, _ = traced(tracing.FORKS, inject=f"{tracing.FORKS}:error=EAGAIN:when=1")
+    with server.connect() as silent:
+        assert silent.read_reply().status == 503
+        silent.expect_end()
+        assert server.serves()
+
+
+@contract("no-process", "mechanism", servers=("03-prefork",))
+def test_no_process_in_one_of_several_places(traced: Traced) -> None:
+    """What fails is tried again a second later, and not for each place at once."""
+    server, trace = traced(f"{tracing.FORKS},pselect6", "-w", "4", inject=f"{tracing.FORKS}:error=EAGAIN:when=2")
+    assert trace.has(lambda calls: "pselect6" in [name for _, name, _ in calls], server.patience.limit)
+    mine = [(name, result) for pid, name, result in trace.calls() if pid == server.pid]
+    failed = [result for _, result in mine].index("EAGAIN")
+    assert mine[failed + 1][0] == "pselect6"
+
+
 @contract("mechanism", "survives", "concurrency", "stop", servers=("03-prefork", "15-slashdot"))
 @pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 16])
