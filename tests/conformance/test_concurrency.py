@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from tests.conformance import tracing
 from tests.conformance.matrix import LISTENING, SANITIZED, contract, kind
-from tests.conformance.process import Server, wait_until
+from tests.conformance.process import Server, Target, wait_until
 from tests.conformance.programs import TREE, Start
 from tests.conformance.site import HELLO, Site
 from tests.conformance.wire import LAST, Connection, NotServed, request
@@ -162,6 +163,21 @@ def test_workers_bound_the_clients_in_service(start: Start) -> None:
     clients[0].close()
     waiting.limit = server.patience.limit
     assert waiting.read_reply().body == HELLO
+
+
+@contract("concurrency", "mechanism", servers=("04-threads", "05-pool"))
+def test_who_waits_for_room_is_woken_by_who_leaves(target: Target, start: Start) -> None:
+    """And not by the look once a second. Here that comes hours later: the clock by which the server computes its time
+    is twenty times as fast as the kernel's, which waits until then.
+    """
+    server = start("-w", "1", "-t", "600", env=tracing.preload(target, CLOCK_SPEED="20"))
+    clients = server.crowd(2 if target.name == "05-pool" else 1, LAST[:-1])
+    with server.connect() as waiting:
+        waiting.send(LAST)
+        assert waiting.hears_nothing(server.patience.silence)
+        for c in clients:
+            c.close()
+        assert waiting.read_reply().body == HELLO
 
 
 @contract("backlog", servers=LISTENING)
