@@ -288,3 +288,6 @@ def test_a_body_that_comes_after_the_last_reply(server: Server) -> None:
             time.sleep(0.1)
             taken = c.try_send(b"b")
             assert taken or time.monotonic() - begin > 0.9, c.transcript()
+    with server.connect() as c:  # it does not come, and the client stays: for a second, not for -t
+        assert c.ask(ask).body == HELLO
+        assert server.settles()
