@@ -35,6 +35,12 @@ def alarm() -> None:
     signal.setitimer(signal.ITIMER_REAL, 1)
 
 
+def pending() -> None:
+    """SIGALRM: it waits for the moment in which it is not blocked any more."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    os.kill(os.getpid(), signal.SIGALRM)
+
+
 def timers() -> None:
     """Of processor time, and longer than a start takes: a server at work would soon be killed."""
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.02, 0.001)

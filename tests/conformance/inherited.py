@@ -57,6 +57,7 @@ ODD = "LC_ALL=tr_TR.UTF-8\nLANG=nonsense\nTZ=:no/such/zone\nTMPDIR=/no/such\nMAL
 STATES = (
     State("all signals blocked", ("blocked",), group="a"),
     State("an alarm in a second", ("alarm",), group="a"),
+    State("SIGALRM pending", ("pending",), group="a"),
     State("3 to 60 open", ("descriptors",), group="a"),
     State("stdout does not wait", ("nonblocking:1",), group="a"),
     State("folder gone, umask 777", ("folder_gone", "umask"), group="a"),

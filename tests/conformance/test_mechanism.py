@@ -303,6 +303,17 @@ def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
     assert with_si, "the queue never overflowed"
 
 
+@contract("survives", servers=("08-sigio",))
+def test_a_first_client_with_a_high_descriptor(start: Start) -> None:
+    """It has a place, though twice as many places as before, or 64, are too few."""
+    take = 'for fd in $(seq 3 200); do eval "exec $fd</dev/null"; done'
+    server = start(wrapper=["/bin/bash", "-c", f'{take}; exec "$@"', "bash"])
+    with server.connect() as c:
+        c.send(LAST[:20])
+        assert c.hears_nothing(0.05)  # it is accepted, and the rest comes by an event
+        assert c.ask(LAST[20:]).body == HELLO
+
+
 @contract("mechanism", servers=("14-owfat",))
 def test_what_libowfat_does_for_a_request(traced: Traced) -> None:
     """Told once, by level, with room for 100 answers; head and file are one packet; and nothing is

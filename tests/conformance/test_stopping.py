@@ -126,6 +126,15 @@ def test_the_grace_begins_once(traced: Traced) -> None:
     assert len([line for line in trace.completed() if grace.search(line)]) == 1
 
 
+@contract("stop-in-flight", "mechanism")
+def test_it_sleeps_until_a_slow_reader_reads(server: Server) -> None:
+    """After the signal as before it, though the socket that listened is ready for ever."""
+    with server.download():
+        server.signal(signal.SIGTERM)
+        assert server.rests()
+    assert server.wait() == 0
+
+
 @contract("drain", "stop-in-flight", "stop")
 def test_bytes_that_come_while_the_server_stops(start: Start, docroot: Site) -> None:
     """While a reply is sent, and when all is in the socket. Whether a reset overtakes is luck.
