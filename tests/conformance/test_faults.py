@@ -293,6 +293,20 @@ def test_deaths_that_are_far_apart(start: Start, target: Target) -> None:
     server.is_back_with(1)
 
 
+@contract("mechanism", "survives", servers=("03-prefork",))
+def test_one_that_dies_again_and_again(start: Start, target: Target) -> None:
+    """As soon as it lives, for more rounds than none may be left. The other one serves on. (A round takes 0.1 s.)"""
+    server = start("-w", "2", env=tracing.preload(target, CLOCK_SPEED="10"))
+    stays, _ = server.children()
+    for _ in range(10):
+        assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
+        (dies,) = (pid for pid in server.children() if pid != stays)
+        os.kill(dies, signal.SIGKILL)
+        assert wait_until(lambda p=dies: p not in server.children(), server.patience.limit)  # type: ignore[misc]
+        assert server.alive(), server.stderr()
+    server.is_back_with(2)
+
+
 @contract("mechanism", "survives", servers=("02-fork",))
 def test_a_child_that_ends_does_not_interrupt_accept(traced: Traced) -> None:
     """Under load one ends all the time; EINTR by the dozen would be taken for an error."""
