@@ -305,6 +305,14 @@ def test_an_output_that_cannot_be_written(fetch: Fetch) -> None:
         fetch(Script(OK + b"\r\n" + noise(5_000_000)).url(), stdout=reader.stdin.fileno())
 
 
+def test_an_output_that_is_closed(variant: str, pytestconfig: pytest.Config, run: Run) -> None:
+    """Its number is the lowest that is free: the body must not go to the server that it has come from."""
+    script = Script(FIVE + b"hello", then="stay")
+    to_nobody = ["/bin/sh", "-c", 'exec "$@" >&-', "sh", binary(pytestconfig, variant, "00-client")]
+    said = complaint(run(*to_nobody, script.url()), 1, "00-client")
+    assert said == "write to stdout: Bad file descriptor"
+
+
 @kind("serving")
 @pytest.mark.servers("01-iterative", "02-fork")
 def test_with_a_real_server(start: Start, docroot: Site, pytestconfig: pytest.Config) -> None:
@@ -407,6 +415,19 @@ def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patie
     assert proc.descriptors(process.pid).keys() == before.keys()
 
 
+def test_what_constant_asks_of_its_sockets(
+    variant: str, pytestconfig: pytest.Config, patience: Patience, tmp_path: Path
+) -> None:
+    """The port again at once after its end; and an end for a client that says nothing, after 23 seconds."""
+    trace = tracing.Trace(tmp_path / "trace", "setsockopt")
+    with running_constant(variant, pytestconfig, patience, trace) as (_, connect), connect() as c:
+        c.send(request("/"))
+        assert c.read_all().endswith(TEXT)
+        assert trace.has(lambda calls: len(calls) == 2, patience.limit)
+    lines = "\n".join(trace.lines())
+    assert re.search(r'SO_REUSEADDR, \[1\](.|\n)*SO_RCVTIMEO\w*, ("\\27\\0|\{tv_sec=23,)', lines)
+
+
 def test_constant_cannot_start(variant: str, pytestconfig: pytest.Config, run: Run, tmp_path: Path) -> None:
     program = binary(pytestconfig, variant, "constant")
     for arguments in (("0",), ("65536",), ("http",), ("-1",), ("80x",), ("1", "2")):
@@ -419,3 +440,6 @@ def test_constant_cannot_start(variant: str, pytestconfig: pytest.Config, run: R
         trace = tracing.Trace(tmp_path / "trace", call, inject=f"{call}:error=ENOBUFS:when=1")
         said = complaint(run(*trace.wrapper(), program, port, env=trace.env), 1, "constant")
         assert said.startswith(call) and said.endswith(": No buffer space available")
+    trace = tracing.Trace(tmp_path / "default", "bind", inject="bind:error=EADDRINUSE")
+    said = complaint(run(*trace.wrapper(), program, env=trace.env), 1, "constant")
+    assert said.startswith("bind 127.0.0.1:8080: ")
