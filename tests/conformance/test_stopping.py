@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.conformance import proc, tracing
-from tests.conformance.matrix import contract, kind
+from tests.conformance.matrix import EVERY, contract, kind
 from tests.conformance.process import STOP_GRACE, Server, Target, wait_until
 from tests.conformance.programs import Start, Traced
 from tests.conformance.site import HELLO, Site
@@ -168,6 +168,22 @@ def test_a_client_that_pipelines_behind_the_signal(server: Server, docroot: Site
         replies = c.read_all()
         assert c.ended == "closed", c.transcript()
         assert replies == b"" or replies.endswith(HELLO), c.transcript()
+    assert server.wait() == 0
+
+
+@contract("stop-in-flight", "close", "keep-alive", "pipelining", servers=[s for s in EVERY if s != "01-iterative"])
+def test_the_reply_after_the_signal_is_the_last(server: Server) -> None:
+    """And says so: who has asked for more knows that it was not heard. (01 keeps no client.)"""
+    with server.connect(receive_buffer=65536) as c:
+        c.send(request("/big.bin") + ASK * 2)
+        length = int(c.read_head().need("Content-Length"))
+        signalled = time.monotonic()
+        server.signal(signal.SIGTERM)
+        assert server.rests()
+        server.finishes(c, length, signalled)
+        reply = c.read_reply()
+        assert (reply.body, reply.keeps_alive) == (HELLO, False)
+        c.expect_end()
     assert server.wait() == 0
 
 
