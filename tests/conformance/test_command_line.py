@@ -357,6 +357,10 @@ def test_a_log_on_a_terminal_that_is_stopped(target: Target, docroot: Site, pati
                     reply = c.ask(request(f"/hello.txt?{'x' * length}", "Connection: close"))
                     assert reply.body == HELLO
             assert proc.stat_fields(process.pid)[TERMINAL] == "0"
+            open_files = proc.descriptors(process.pid).items()
+            (again,) = (fd for fd, what in open_files if fd > 2 and what == os.ttyname(theirs))
+            flags = re.search(r"^flags:\s*([0-7]+)$", proc.text(process.pid, f"fdinfo/{again}"), re.MULTILINE)
+            assert flags and int(flags[1], 8) & os.O_CLOEXEC
         finally:
             process.kill()
     for fd in (ours, theirs):
