@@ -26,7 +26,7 @@ void (*write_line)(const char *text) = write_to_stderr;
 
 static void print_line(const char *format, va_list args, const char *reason)
 {
-    char text[512];
+    char text[4608]; /* a path may have 4096 bytes, and the reason stands behind it */
     int len = vsnprintf(text, sizeof text, format, args);
 
     if (reason != NULL && len >= 0 && (size_t)len < sizeof text)

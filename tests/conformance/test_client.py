@@ -156,6 +156,8 @@ def test_the_exit_status_tells_the_replys(fetch: Fetch) -> None:
         script = Script(f"HTTP/1.1 {status} Word\r\nContent-Length: 0\r\n\r\n".encode())
         told = check(fetch(script.url()), 0 if status == 204 else 1)
         assert status == 204 or str(status) in told
+    script = Script(b"HTTP/1.1 404 Word\r\nContent-Length: 0\r\n\r\n")
+    assert check(fetch(script.url("/?" + "q" * 3000)), 1).endswith(": status 404\n")
     script = Script(OK + b"Content-Length: 5\r\nX-Field: value\r\n\r\nhello")
     done = fetch("-v", script.url())  # shows the head
     assert (done.returncode, done.stdout) == (0, b"hello")

@@ -93,8 +93,10 @@ def test_a_set_up_that_fails(target: Target, run: Run, docroot: Site, unprivileg
     name, root = target.binary.name, docroot.root
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
+        long = root.joinpath(*["long" * 50] * 8)  # as it may be: what is wrong stands behind it
         failures = {
             ("-p", "0", root / "missing"): f"\\w+ {root}/missing: No such file or directory",
+            ("-p", "0", long): f"\\w+ {long}: No such file or directory",
             ("-p", "0", root / "hello.txt"): f"\\w+ {root}/hello.txt: Not a directory",
             ("-p", "0", root / "unreadable"): f"\\w+ {root}/unreadable: Permission denied",
             ("-a", "192.0.2.1", "-p", "0", root): "bind 192.0.2.1:0: .*[Aa]ddress.*",
