@@ -790,6 +790,7 @@ static void check_escape(const char *bytes, size_t len, size_t size, const char 
 /* What reply_log() writes, read back from a file in the place of stderr. */
 static void check_log(void)
 {
+    static char longest[HTTP_HEAD_MAX], more[2 * LOG_LINE_MAX];
     static const char line[] = "GET /\x1b[2J\"\\ HTTP/1.1";
     const char expected[] = "\"GET /\\x1b[2J\\x22\\x5c HTTP/1.1\" 206 5\n";
     struct request req = {.line = {line, sizeof line - 1}};
@@ -802,12 +803,18 @@ static void check_log(void)
         abort();
     reply_log(&r, &req);
     ssize_t got = pread(STDERR_FILENO, text, sizeof text - 1, 0);
+    memset(longest, 'x', sizeof longest);
+    req.line = (struct slice){longest, sizeof longest};
+    reply_log(&r, &req);
+    ssize_t end = pread(STDERR_FILENO, more, sizeof more, got);
     dup2(saved, STDERR_FILENO);
     close(saved);
     fclose(file);
     size_t len = sizeof expected - 1;
     tap_ok(got > (ssize_t)len && strcmp(text + got - len, expected) == 0, "the log says %s",
            tap_quote(text, strlen(text)));
+    tap_ok(end > 20 && end < LOG_LINE_MAX && memcmp(more + end - 9, "x\" 206 5\n", 9) == 0,
+           "of a long request line it says so much that the status follows: %zd bytes", end);
 }
 
 /* Of a line that is too long the rest is cut, but not its end. */
