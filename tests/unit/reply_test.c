@@ -859,7 +859,7 @@ static void check_lost_lines(void)
     pid_t child = fork();
     if (child < 0)
         abort();
-    log_line("lost");
+    warn_errno("lost"); /* writes as log_line() does */
     if (child == 0)
         _exit(0);
     waitpid(child, NULL, 0);
