@@ -128,10 +128,11 @@ def test_the_grace_begins_once(traced: Traced) -> None:
 
 @contract("stop-in-flight", "mechanism")
 def test_it_sleeps_until_a_slow_reader_reads(server: Server) -> None:
-    """After the signal as before it, though the socket that listened is ready for ever."""
+    """After the signal as before it, though the socket that listened is ready for ever; and nobody connects to that."""
     with server.download():
         server.signal(signal.SIGTERM)
         assert server.rests()
+        assert wait_until(lambda: refuses(server), server.patience.limit) and server.alive()
     assert server.wait() == 0
 
 
