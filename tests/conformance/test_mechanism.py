@@ -7,18 +7,20 @@ import contextlib
 import os
 import re
 import resource
+import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.conformance import proc, tracing
 from tests.conformance.matrix import READY, WAITING, contract, kind
-from tests.conformance.process import Server, Target, limited, wait_until
+from tests.conformance.process import Patience, Server, Target, limited, wait_until
 from tests.conformance.programs import Start, Traced
 from tests.conformance.site import HELLO
-from tests.conformance.wire import ASK, LAST, ContractBroken, request
+from tests.conformance.wire import ASK, LAST, Connection, ContractBroken, request
 
 pytestmark = kind("model")
 ALL_WAITS = (
@@ -301,6 +303,26 @@ def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
     assert trace.has(lambda _: trace.count("poll", "ppoll") > 0, server.patience.limit)
     with_si = [line for line in trace.lines() if "SIGIO" in line or "SIGPOLL" in line]
     assert with_si, "the queue never overflowed"
+
+
+@contract("mechanism", "survives", servers=("08-sigio", "09-epoll", "10-kqueue"))
+def test_who_knocks_before_the_kernel_is_to_tell_of_it(traced: Traced, patience: Patience) -> None:
+    """From listen() on the system connects clients. No event tells of those who are there by then (here: for 0.3 s)."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = int(other.getsockname()[1])
+    early: list[Connection] = []
+
+    def connects() -> bool:
+        with contextlib.suppress(ConnectionRefusedError):
+            early.append(Connection(("127.0.0.1", port), patience.limit))
+        return early != []
+
+    with ThreadPoolExecutor(1) as pool:
+        knocking = pool.submit(wait_until, connects, patience.limit)
+        traced("listen", inject="listen:delay_exit=300000", port=port)
+        assert knocking.result()
+    with early[0] as c:
+        assert c.ask(LAST).body == HELLO
 
 
 @contract("survives", servers=("08-sigio",))
