@@ -400,8 +400,8 @@ static void check_bytes(void)
         int before = wrong;
         wrong += with_byte("G\1T / HTTP/1.1" HOST, c) != (token ? WHOLE : -400);
         wrong += with_byte("GET /\1 HTTP/1.1" HOST, c) != (visible ? WHOLE : -400);
-        wrong += with_byte("GET / HTTP/1.0\r\nX\1Y: v\r\n\r\n", c) !=
-                 (token || c == ':' ? WHOLE : -400);
+        wrong +=
+            with_byte("GET / HTTP/1.0\r\nX\1Y: v\r\n\r\n", c) != (token || c == ':' ? WHOLE : -400);
         wrong += with_byte("GET / HTTP/1.0\r\nX: a\1b\r\n\r\n", c) !=
                  (visible || c == ' ' || c == '\t' ? WHOLE : -400);
         wrong += with_byte("GET / HTTP/1.0\r\nHost: a\1b\r\n\r\n", c) != (host ? WHOLE : -400);
