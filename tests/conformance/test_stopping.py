@@ -132,7 +132,8 @@ def test_it_sleeps_until_a_slow_reader_reads(server: Server) -> None:
     with server.download():
         server.signal(signal.SIGTERM)
         assert server.rests()
-        assert wait_until(lambda: refuses(server), server.patience.limit) and server.alive()
+        if not server.target.model.master:  # which has the sockets, too, and keeps them to its end
+            assert wait_until(lambda: refuses(server), server.patience.limit) and server.alive()
     assert server.wait() == 0
 
 
