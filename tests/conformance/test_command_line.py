@@ -337,8 +337,8 @@ def test_a_log_that_nobody_reads(start: Start, tmp_path: Path) -> None:
 
 @contract("log", "survives", servers=("01-iterative", "09-epoll"))
 def test_a_log_on_a_terminal_that_is_stopped(target: Target, docroot: Site, patience: Patience) -> None:
-    """By Ctrl-S: then it has room for half a line, and a write() that waits would wait for ever. The server opens it once
-    more, for itself alone.
+    """By Ctrl-S: then it has room for half a line, and a write() that waits would wait for ever. The server opens it
+    once more, for itself alone.
     """
     ours, theirs = pty.openpty()
     command = [*DIE_WITH_PARENT, str(target.binary), "-v", "-p", "0", str(docroot.root)]
