@@ -3,7 +3,8 @@
 A chapter says what the reference run shows. The guard of such a finding is a rule over results, of the form that
 claims have, or the word that the ledger has for a claim. A finding that the reference run does not bear out stops the
 build, and so does one that a further session contradicts; a session that decides nothing does not: the ledger says how
-sure a word is. A finding that the reader's own data contradict is marked. Where too little is measured nothing is said.
+sure a word is. Where the run for which the text is written does not decide, all sessions together are asked, as for a
+claim. A finding that the reader's own data contradict is marked. Where too little is measured nothing is said.
 """
 
 from collections.abc import Iterable, Mapping
@@ -136,7 +137,9 @@ def _judged(guard: Guard, claim: Claim, library: Library) -> Judged:
 
 
 def _on_reference(guard: Guard, claim: Claim, library: Library) -> Judgement:
-    """What the run says for which the text is written; or what a further session says that decides, and otherwise."""
+    """What the run says for which the text is written, and if it does not decide, all sessions together; or what a
+    further session says that decides, and otherwise.
+    """
     if len(library.sessions(next(iter(sorted(claim.asks))))) < 2:
         return claims.judge_on(claim, library, REFERENCE)
     first = claims.in_session(claim, lambda name: library.both(name).reference)
@@ -145,6 +148,8 @@ def _on_reference(guard: Guard, claim: Claim, library: Library) -> Judgement:
         said = claims.in_session(claim, _tables_of(library, session))
         if _stands(said, guard.verdict, missing=UNKNOWN) == DISAGREES:
             return replace(said, why=f"session {session}: {said.why}")
+    if _stands(first, guard.verdict, missing=UNKNOWN) == UNKNOWN:
+        return claims.judge_on(claim, library, REFERENCE)
     return first
 
 

@@ -162,6 +162,15 @@ def test_a_further_session_stops_a_finding_only_if_it_contradicts_it(
     assert {one["on_reference"] for one in judged().values()} == {stands}
 
 
+def test_what_one_session_leaves_open_all_together_may_decide(here: Tree) -> None:
+    measure(Path("reference"), SHOWN, lambda _: 5, lambda x: 10 * x, rounds=3)
+    for day in range(3):
+        session = Path(f"sessions/another/2026-11-2{day}")
+        session.mkdir(parents=True)
+        measure(session, SHOWN, lambda _: 5, lambda x: 10 * x, rounds=8)
+    assert {one["on_reference"] for one in judged().values()} == {AGREES}
+
+
 def test_it_is_exported(here: Tree) -> None:
     measure(Path("benchmarks/results/reference"), SHOWN, lambda _: 5, lambda x: 10 * x, rounds=8)
     measure(here.results, REVERSED, lambda x: 10 * x, lambda _: 5, rounds=8)
