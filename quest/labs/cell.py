@@ -247,7 +247,7 @@ def _spare_user(folder: Path) -> int | None:
             return user
     if os.geteuid() == 0:  # anybody may have taken the names: no submission runs as root for that
         ids = f"{SPARE_USERS.start} to {SPARE_USERS.stop - 1}"
-        raise CannotJudge(f"no user id from {ids} is free: in use, or its name \"lab-user-ID\" is taken")
+        raise CannotJudge(f'no user id from {ids} is free: in use, or its name "lab-user-ID" is taken')
     return None
 
 
