@@ -72,7 +72,7 @@ static void event_loop(int listen_fd, const struct options *o)
             c = events[i].data.ptr;
             if (c != NULL)
                 handle(c);
-            else /* the listening socket: main() */
+            else
                 clients_pending = true;
         }
         /* endregion: answers */
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct own_option own = {'e', NULL, "edge-triggered: be told once of each event", NULL};
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET}; /* .data.ptr: NULL */
 
     options_parse_own(&o, argc, argv, "a web server that waits for all clients with epoll", &own,
                       1);

@@ -36,10 +36,8 @@ int accept_nonblocking(int listen_fd);
 
 /*
  * What to do after accept(2) has failed with this errno.
- * - The error was that of one connection, which has left the queue, or there was none (EAGAIN):
- *   false, accept the next one.
- * - Any other: the next call would fail as well, at once. If a connection was in the queue it still
- *   is. Linux takes a descriptor before it looks: EMFILE says nothing of whether a client waits.
+ * - The error was that of one connection, which has left the queue, or EAGAIN: false, go on.
+ * - Any other: the next call would fail as well, at once (EMFILE even if no connection waits).
  *   True: the caller does not accept for ACCEPT_PAUSE_MS. A line on stderr names the error, unless
  *   the last such line, however long ago, named the same.
  * - ACCEPT_IN_A_ROW errors of one connection in that time, and no accept_succeeded() among them

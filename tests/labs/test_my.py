@@ -790,7 +790,7 @@ def test_who_ends_make_my_ends_the_build_too(tmp_path: Path, number: int) -> Non
         return [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
 
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.DEVNULL) as building:
-        assert wait_for(there, 30.0)
+        assert wait_for(lambda: bool(there()), 30.0)
         building.send_signal(number)
     ended = wait_for(lambda: not there(), 5.0)
     for pid in there():
