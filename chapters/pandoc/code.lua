@@ -209,13 +209,14 @@ end
 local function stress(block, name, lines, regions)
   local steps = common.split(block.attributes[name], '[^|]+')
   local is_of_a_file = block.attributes.include or block.attributes.from
+  local needle = ('%s="%s"'):format(name, block.attributes[name] or '')
   for step, part in ipairs(steps) do
     for _, item in ipairs(items_of(part, regions)) do
       local from, to = span_of(item, lines, regions[item])
       if item:match(NUMBERS) and is_of_a_file then
-        common.fail(item, '%s: line %s of a file may be another one soon: give a text that is in it', name, item)
+        common.fail(needle, '%s: line %s of a file may be another one soon: give a text that is in it', name, item)
       elseif not from then
-        common.fail(item, '%s: "%s" is neither a region inside this listing nor lines of it', name, item)
+        common.fail(needle, '%s: "%s" is neither a region inside this listing nor lines of it', name, item)
       end
       for index = from or 1, from and to or 0 do
         lines[index].class = lines[index].class .. (name == 'mark' and ' marked' or ' step-' .. step)
