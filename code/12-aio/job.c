@@ -87,16 +87,22 @@ void job_begins(struct job *job)
     job->since = now_ms();
 }
 
+/* Whether so many steps have passed since then, and the loop has looked in the last of them or
+ * later. Else it may have been stopped (Ctrl-Z), and the job has ended meanwhile. */
+static bool have_passed(int steps, long long step, long long since)
+{
+    return now_ms() - since > steps * step && looked - since >= (steps - 1) * step;
+}
+
 bool job_is_lost(const struct job *job)
 {
-    long long step = job->conn->options->timeout * 1000LL, waited = now_ms() - job->since;
-    long long silent = now_ms() - last_end < waited ? now_ms() - last_end : waited;
-    /* Else the server may have been stopped (Ctrl-Z), and the job has ended meanwhile. */
-    bool has_looked = looked - (now_ms() - silent) >= step;
+    long long step = job->conn->options->timeout * 1000LL;
+    long long silent_since = last_end > job->since ? last_end : job->since;
 
-    if (silent >= step)
+    if (now_ms() - silent_since >= step)
         jobs_ring(); /* a wake-up may have been lost (backend_posix.c): look again */
-    return (silent > SILENT_STEPS * step && has_looked) || waited > LONGEST_STEPS * step;
+    return have_passed(SILENT_STEPS, step, silent_since) ||
+           have_passed(LONGEST_STEPS, step, job->since);
 }
 
 bool job_give_up_if_lost(struct exchange *x, void (*drop)(struct job *))

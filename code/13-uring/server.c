@@ -227,7 +227,7 @@ static void event_loop(int listen_fd, const struct options *o)
             if (!steps_expire(c))
                 end_connection(c);
         if (was_stalled(began, ms))
-            uring_conns_renew_overdue(o->timeout * 1000);
+            steps_renew(o->timeout * 1000);
     }
 }
 

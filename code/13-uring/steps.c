@@ -503,6 +503,12 @@ bool steps_expire(struct uring_conn *c)
     return true;
 }
 
+void steps_renew(int ms)
+{
+    disk_answered = now_ms(); /* it may have, while we were stopped */
+    uring_conns_renew_overdue(ms);
+}
+
 /* Not shutdown(SHUT_RD): lingering shuts for sending, and Linux answers bytes to a socket that is
  * shut both ways with a reset. */
 void steps_stop_waiting(struct uring_conn *c)

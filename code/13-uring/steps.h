@@ -41,6 +41,9 @@ void steps_stop_waiting(struct uring_conn *c);
  * the reply is sent, and without memory). LINGERING: another look, or false without credit. */
 bool steps_expire(struct uring_conn *c);
 
+/* After a stall (clock.h): clients that read slowly, and the disk, have `ms` or more again. */
+void steps_renew(int ms);
+
 /* Shuts the socket; `how` as in shutdown(2). `step` is HALF_CLOSED or SHUT, for the completion. */
 void steps_shut(struct uring_conn *c, enum step step, int how);
 

@@ -182,7 +182,7 @@ def test_what_a_disk_says_too_late_goes_to_no_other_client(own_site: Site, disks
             assert other.hears_nothing(0.1)
 
 
-@contract("disk-wait", "survives", servers=("12-aio", "15-slashdot"))
+@contract("disk-wait", "survives")
 def test_time_in_which_the_server_was_stopped_is_not_the_disk_s(own_site: Site, disks: Disks) -> None:
     """The read came to its end meanwhile, and the client's next request is seen before that."""
     disks.mount("cold", *SLOW, f"files=10x{SIZE}")
