@@ -160,8 +160,8 @@ static void wake(struct connection *conn)
         pthread_kill(conn->thread, WAKE); /* the thread exists: it leaves the list before it ends */
 }
 
-/* Polls, a hundred times a second: a recv() that begins between stop_waiting() and the signal, or
- * sets a time-out after ours, is met the next time. */
+/* Polls, a hundred times a second: a new thread that sets its own time-out after ours, or is not
+ * `owned` yet, is met the next time. */
 void connections_end(void)
 {
     const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};

@@ -88,7 +88,7 @@ void job_begins(struct job *job)
 }
 
 /* Whether so many steps have passed since then, and the loop has looked in the last of them or
- * later. Else it may have been stopped (Ctrl-Z), and the job has ended meanwhile. */
+ * later. Else it may have been stopped (Ctrl-Z), and the job may have ended meanwhile. */
 static bool have_passed(int steps, long long step, long long since)
 {
     return now_ms() - since > steps * step && looked - since >= (steps - 1) * step;

@@ -215,7 +215,7 @@ static void event_loop(int listen_fd, const struct options *o)
             stop_receiving();
         else if (ring_room())
             submit_accept(listen_fd);
-        /* Taken before the wait: who is overdue by then has had its completions taken once more. */
+        /* Before the wait: of a client that is overdue by then completions were taken once more. */
         long long began = now_ms();
         int ms = timeout_ms();
         ring_wait(ms);

@@ -319,7 +319,7 @@ static void socket_command(struct io_uring_sqe *sqe, const struct uring_conn *c,
     sqe->flags |= IOSQE_FIXED_FILE;
 }
 
-/* As unsent_unlimited() of unsent.h, and always, as in 06 to 12. Where it fails the limit stays. */
+/* As unsent_unlimited() of unsent.h, without unsent_lifts. Where it fails the limit stays. */
 static void lift_limit(struct uring_conn *c)
 {
     static const int none = 0;

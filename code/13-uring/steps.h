@@ -38,7 +38,7 @@ void steps_stop_waiting(struct uring_conn *c);
 
 /* The deadline has passed. RECEIVING: steps_stop_waiting(). REPLYING: if the reply waits for its
  * client, false; else a new deadline, or, if the disk has taken too long, 503 (false if a part of
- * the reply is sent, and without memory). LINGERING: another look, or false without credit. */
+ * the reply is sent, or without memory). LINGERING: another look, or false without credit. */
 bool steps_expire(struct uring_conn *c);
 
 /* After a stall (clock.h): clients that read slowly, and the disk, have `ms` or more again. */
