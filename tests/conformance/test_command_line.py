@@ -65,6 +65,7 @@ TOLD: dict[tuple[str, ...], str] = {
 
 @contract("bad-usage", servers=SHAPES)
 def test_bad_usage(target: Target, run: Run) -> None:
+    assert TOLD.keys() <= {*BAD_USAGE}
     for arguments in BAD_USAGE:
         said = complaint(run(target.binary, *arguments), 2, target.binary.name)
         assert said == TOLD.get(arguments, said)
