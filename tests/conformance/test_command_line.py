@@ -338,19 +338,20 @@ def test_a_log_that_nobody_reads(start: Start, tmp_path: Path) -> None:
 
 @contract("log", "survives", servers=("01-iterative", "09-epoll"))
 def test_a_log_on_a_terminal_that_is_stopped(target: Target, docroot: Site, patience: Patience) -> None:
-    """By Ctrl-S: then it has room for half a line, and a write() that waits would wait for ever. The server opens it
-    once more, for itself alone.
+    """As by Ctrl-S: here nothing reads the other end. Soon there is no room for a whole line, and a write() that waits
+    would wait for ever. The server opens the terminal once more, for itself alone.
     """
-    ours, theirs = pty.openpty()
+    ours, theirs = (open(fd, "rb", 0) for fd in pty.openpty())  # noqa: SIM115
     command = [*DIE_WITH_PARENT, str(target.binary), "-v", "-p", "0", str(docroot.root)]
-    with subprocess.Popen(
+    popen = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,
         env=environment(),
         start_new_session=True,
-    ) as process:
+    )
+    with ours, theirs, popen as process:
         try:
             assert process.stdout is not None
             port = int(process.stdout.readline().rpartition(b":")[2].rstrip(b"/\n"))
@@ -359,13 +360,11 @@ def test_a_log_on_a_terminal_that_is_stopped(target: Target, docroot: Site, pati
                     reply = c.ask(request(f"/hello.txt?{'x' * length}", "Connection: close"))
                     assert reply.body == HELLO
             open_files = proc.descriptors(process.pid).items()
-            (again,) = (fd for fd, what in open_files if fd > 2 and what == os.ttyname(theirs))
+            (again,) = (fd for fd, what in open_files if fd > 2 and what == os.ttyname(theirs.fileno()))
             flags = re.search(r"^flags:\s*([0-7]+)$", proc.text(process.pid, f"fdinfo/{again}"), re.MULTILINE)
             assert flags and int(flags[1], 8) & os.O_CLOEXEC
         finally:
             process.kill()
-    for fd in (ours, theirs):
-        os.close(fd)
 
 
 @contract("docroot")
