@@ -36,7 +36,7 @@ def alarm() -> None:
 
 
 def pending() -> None:
-    """SIGALRM: it waits for the moment in which it is not blocked any more."""
+    """A SIGALRM that is delivered as soon as the program unblocks it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     os.kill(os.getpid(), signal.SIGALRM)
 

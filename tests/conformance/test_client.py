@@ -247,7 +247,9 @@ def test_a_connect_that_is_interrupted(variant: str, pytestconfig: pytest.Config
 def test_the_port_and_the_time(
     variant: str, pytestconfig: pytest.Config, run: Run, patience: Patience, tmp_path: Path, port: str, number: int
 ) -> None:
-    """80 without another, and 23 seconds for each call: nobody has to be there for that."""
+    """The port is 80 where the URL has none, and each call may take 23 seconds. No server is needed: connect() is made
+    to fail.
+    """
     trace = tracing.Trace(tmp_path / "trace", "connect,setsockopt", inject="connect:error=ECONNREFUSED")
     program = binary(pytestconfig, variant, "00-client")
     said = complaint(run(*trace.wrapper(), program, f"http://127.0.0.1{port}/", env=trace.env), 1, "00-client")
@@ -308,7 +310,7 @@ def test_an_output_that_cannot_be_written(fetch: Fetch) -> None:
 
 
 def test_an_output_that_is_closed(variant: str, pytestconfig: pytest.Config, run: Run) -> None:
-    """Its number is the lowest that is free: the body must not go to the server that it has come from."""
+    """Then 1 is free, and socket() would return it: the body must not be written to the server."""
     script = Script(FIVE + b"hello", then="stay")
     to_nobody = ["/bin/sh", "-c", 'exec "$@" >&-', "sh", binary(pytestconfig, variant, "00-client")]
     said = complaint(run(*to_nobody, script.url()), 1, "00-client")
@@ -420,7 +422,7 @@ def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patie
 def test_what_constant_asks_of_its_sockets(
     variant: str, pytestconfig: pytest.Config, patience: Patience, tmp_path: Path
 ) -> None:
-    """The port again at once after its end; and an end for a client that says nothing, after 23 seconds."""
+    """That it can be started again at once, on the same port; and that a client that sends nothing has 23 seconds."""
     trace = tracing.Trace(tmp_path / "trace", "setsockopt")
     with running_constant(variant, pytestconfig, patience, trace) as (_, connect), connect() as c:
         c.send(request("/"))

@@ -93,7 +93,7 @@ def test_a_set_up_that_fails(target: Target, run: Run, docroot: Site, unprivileg
     name, root = target.binary.name, docroot.root
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        long = root.joinpath(*["long" * 50] * 8)  # as it may be: what is wrong stands behind it
+        long = root.joinpath(*["long" * 50] * 8)  # the reason stands behind it, and is not cut off
         failures = {
             ("-p", "0", root / "missing"): f"\\w+ {root}/missing: No such file or directory",
             ("-p", "0", long): f"\\w+ {long}: No such file or directory",
@@ -177,7 +177,7 @@ def test_a_program_without_a_name(target: Target, run: Run) -> None:
 def test_no_room_for_a_client_and_its_file(
     target: Target, run: Run, start: Start, docroot: Site, tmp_path: Path
 ) -> None:
-    """It says so. Else it would tell each client that it has none."""
+    """The server says so and ends. Else it would run, and could serve no client."""
     if target.variant != "glibc":
         pytest.skip("a sanitizer has a set-up of its own")
     used = max(proc.descriptors(start().pid)) + 1

@@ -167,8 +167,8 @@ def test_workers_bound_the_clients_in_service(start: Start) -> None:
 
 @contract("concurrency", "mechanism", servers=("04-threads", "05-pool"))
 def test_who_waits_for_room_is_woken_by_who_leaves(target: Target, start: Start) -> None:
-    """And not by the look once a second. Here that comes hours later: the clock by which the server computes its time
-    is twenty times as fast as the kernel's, which waits until then.
+    """The server looks for room once a second, too. Here that look comes much too late: it computes its time by a clock
+    that is twenty times as fast as the kernel's, and the kernel waits until its own clock shows that time.
     """
     server = start("-w", "1", "-t", "600", env=tracing.preload(target, CLOCK_SPEED="20"))
     clients = server.crowd(2 if target.name == "05-pool" else 1, LAST[:-1])

@@ -184,7 +184,7 @@ def test_what_a_disk_says_too_late_goes_to_no_other_client(own_site: Site, disks
 
 @contract("disk-wait", "survives")
 def test_time_in_which_the_server_was_stopped_is_not_the_disk_s(own_site: Site, disks: Disks) -> None:
-    """The read came to its end meanwhile, and the client's next request is seen before that."""
+    """The disk has answered meanwhile; but the server sees the client's next request first."""
     disks.mount("cold", *SLOW, f"files=10x{SIZE}")
     server = disks.server("-t", "1")
     with server.connect() as c, contextlib.ExitStack() as stopped:
@@ -199,7 +199,7 @@ def test_time_in_which_the_server_was_stopped_is_not_the_disk_s(own_site: Site, 
 
 @contract("disk-wait", "500", "leaks", servers=("13-uring",))
 def test_a_ring_waits_for_so_many_files_at_a_time(disks: Disks) -> None:
-    """When so many have had no answer, who needs a disk is told 503 at once; until the dead ones are gone."""
+    """When so many have had no answer, a client that needs a disk gets 503 at once, until the dead disks are gone."""
     many = f"files=200x{SIZE}"
     dead = disks.mount("names", *NEVER, "--metadata", "cold", many), disks.mount("bytes", *NEVER, many)
     disks.mount("other", "--speed", "100", f"files=10x{SIZE}")
@@ -244,7 +244,7 @@ def test_pages_that_leave_memory_while_they_are_sent(own_site: Site, disks: Disk
 
 @contract("bystander", "mechanism", servers=("12-aio", "15-slashdot"))
 def test_the_loop_opens_what_is_in_memory_and_nothing_else(traced: Traced) -> None:
-    """Where the disk would have to be asked for a name the kernel is to say so, and a thread waits."""
+    """With RESOLVE_CACHED the kernel does not ask the disk for a name: it fails, and a thread opens the file."""
     server, trace = traced("openat2")
     for _ in range(3):
         assert server.serves()

@@ -127,7 +127,9 @@ def test_slow_readers_leave_for_who_comes(start: Start) -> None:
 
 @contract("emfile", "concurrency", servers=WAITING)
 def test_who_lingers_leaves_for_who_comes(start: Start) -> None:
-    """His last reply has not arrived after a second, and could have six hundred. (503: as above.)"""
+    """A client whose last reply has not arrived has 600 seconds; where descriptors are out it is closed after one.
+    (503: as above.)
+    """
     server = start("-t", "600", wrapper=["/usr/bin/prlimit", "--nofile=32"])
     last = request("/medium.bin", "Range: bytes=0-59999", "Connection: close")
     server.crowd(40, last, receive_buffer=4096)
@@ -174,7 +176,7 @@ def test_no_process_now_and_then(traced: Traced, target: Target) -> None:
 
 @contract("no-process", "survives", servers=("12-aio",))
 def test_fewer_threads_than_were_asked_for(traced: Traced, target: Target) -> None:
-    """Four look up files, and one of three reads them; that is said."""
+    """The four that look up files are started, and of three that read them one: the server says so, and serves."""
     if target.spare_threads:
         pytest.skip("the first of all is not the server's own")
     server, _ = traced(tracing.FORKS, "-r", "3", inject=f"{tracing.FORKS}:error=EAGAIN:when=6+")
@@ -196,7 +198,7 @@ def test_no_process_for_one_while_another_is_served(start: Start, unprivileged: 
 
 @contract("no-process", "survives", "concurrency", servers=(*FORKING, "04-threads"))
 def test_no_process_for_a_silent_client(traced: Traced, target: Target) -> None:
-    """It is told without having asked: the server would wait for it, and nobody else be served."""
+    """It gets its 503 before it asks: if the server waited for its request, no other would be served meanwhile."""
     if target.spare_threads:
         pytest.skip("the first of all is not the server's own")
     server, _ = traced(tracing.FORKS, inject=f"{tracing.FORKS}:error=EAGAIN:when=1")
@@ -208,7 +210,7 @@ def test_no_process_for_a_silent_client(traced: Traced, target: Target) -> None:
 
 @contract("no-process", "mechanism", servers=("03-prefork",))
 def test_no_process_in_one_of_several_places(traced: Traced) -> None:
-    """What fails is tried again a second later, and not for each place at once."""
+    """After a fork() that fails the server waits a second, though other places are still to be filled."""
     server, trace = traced(f"{tracing.FORKS},pselect6", "-w", "4", inject=f"{tracing.FORKS}:error=EAGAIN:when=2")
     assert trace.has(lambda calls: "pselect6" in [name for _, name, _ in calls], server.patience.limit)
     mine = [(name, result) for pid, name, result in trace.calls() if pid == server.pid]
@@ -295,8 +297,8 @@ def test_deaths_that_are_far_apart(start: Start, target: Target) -> None:
 
 @contract("mechanism", "survives", servers=("03-prefork",))
 def test_one_that_dies_again_and_again(start: Start, target: Target) -> None:
-    """It is killed as soon as it is there, in more rounds than a server goes on in which no child is left; here the other
-    one is, and serves. (A round takes 0.1 s: the clock is fast, and SIGCHLD has the parent look at it.)
+    """In ten rounds, each time as soon as it is there. After six in which no child was left the server would end; here
+    the other one lives. (A round takes 0.1 s: the clock is fast, and SIGCHLD has the parent look at it.)
     """
     server = start("-w", "2", env=tracing.preload(target, CLOCK_SPEED="10"))
     stays, _ = server.children()

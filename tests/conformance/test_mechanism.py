@@ -327,7 +327,7 @@ def test_who_knocks_before_the_kernel_is_to_tell_of_it(traced: Traced, patience:
 
 @contract("survives", servers=("08-sigio",))
 def test_a_first_client_with_a_high_descriptor(start: Start) -> None:
-    """It has a place, though twice as many places as before, or 64, are too few."""
+    """The table grows until it has a place: to double it once, or to begin with 64, is not enough."""
     take = 'for fd in $(seq 3 200); do eval "exec $fd</dev/null"; done'
     server = start(wrapper=["/bin/bash", "-c", f'{take}; exec "$@"', "bash"])
     with server.connect() as c:
@@ -414,7 +414,7 @@ def test_libowfat_does_not_say_that_it_could_not_watch(traced: Traced) -> None:
 
 @contract("leaks", "memory", servers=("16-coroutines",))
 def test_who_is_refused_leaves_no_stack(traced: Traced) -> None:
-    """He cannot be registered, when he has one already; it is the next one's."""
+    """A client has a stack before epoll is told of him. Where that fails, the stack is kept for the next one."""
     server, _ = traced("epoll_ctl", inject="epoll_ctl:error=ENOSPC:when=2+")
 
     def stacks() -> int:

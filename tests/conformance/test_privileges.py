@@ -67,7 +67,7 @@ def test_root_is_given_up(target: Target, start: Start, own_site: Site) -> None:
 @as_root
 @contract("privileges", servers=("01-iterative",))
 def test_the_group_is_that_of_the_user(start: Start) -> None:
-    """By name, and by a number: the group of that number may be anybody's."""
+    """The user is given by name, then by number. The group of the same number may have nothing to do with him."""
     user = next((user for user in pwd.getpwall() if user.pw_gid != user.pw_uid != 0), None)
     if user is None:
         pytest.skip("each user here has the group of the same number")
@@ -104,7 +104,7 @@ def test_users_that_it_cannot_become(target: Target, run: Run, unprivileged: Unp
 def test_the_user_that_it_is_already(start: Start, unprivileged: Unprivileged) -> None:
     user = USER if unprivileged.prefix else str(os.getuid())
     assert start("-u", user, user=unprivileged).serves()
-    # To open what is closed leaves an error in errno, and by errno a number is found to be too large.
+    # With stdin closed, an earlier call leaves an error in errno; it must not be taken for "the number is too large".
     closed = ("/bin/sh", "-c", 'exec "$@" <&-', "sh")
     assert start("-u", user, user=unprivileged, wrapper=closed).serves()
 

@@ -74,7 +74,7 @@ def test_all_workers_serve(start: Start, sockets: tuple[str, ...]) -> None:
 
 @contract("mechanism")
 def test_a_worker_for_each_core(start: Start) -> None:
-    """Where nobody says how many: the -w 1 of all other tests is taken out here."""
+    """Without -w: the shell takes out the -w 1 that each test gives."""
     server = start(wrapper=["/bin/sh", "-c", 'program=$1; shift 3; exec "$program" "$@"', "sh"])
     assert len(server.children()) == len(os.sched_getaffinity(0))
 
@@ -329,7 +329,9 @@ def test_clients_that_pipeline_over_a_restart(start: Start, docroot: Site, worke
 
 @contract("stop")
 def test_a_worker_that_does_not_stop_is_killed(start: Start, target: Target) -> None:
-    """Some seconds later, by a clock that is fast; whatever wakes the master has it look at that."""
+    """The master does it some seconds later, by a clock that is twenty times as fast. Any signal wakes it, and it looks
+    at that clock.
+    """
     server = start("-w", "2", env=tracing.preload(target, CLOCK_SPEED="20"))
     proc.stop(server.children()[0])
     server.signal(signal.SIGTERM)
@@ -532,7 +534,7 @@ def test_a_program_that_cannot_be_started_anew(start: Start, program: Path) -> N
 
 @contract("survives")
 def test_what_a_program_says_before_it_is_ready(start: Start, target: Target, program: Path) -> None:
-    """It is no failure, and is told."""
+    """The server repeats it on stderr, and the restart is no failure."""
     server = start_by(start, program)
     before = server.children()
     replace(program, f'echo in good time >&2\nexec {shlex.quote(str(target.binary))} "$@"\n')

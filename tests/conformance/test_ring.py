@@ -395,7 +395,7 @@ def test_a_limit_is_no_lack_of_the_kernel(target: Target, run: Run, docroot: Sit
 
 @contract("setup-failure", "listening-line")
 def test_it_does_not_say_that_a_kernel_lacks_what_it_has(start: Start) -> None:
-    """Else nearly all tests here were skipped, and passed."""
+    """If it said so, nearly all tests of this file would be skipped, and no test would fail."""
     if not kernel_has_such_rings():
         pytest.skip(NO_SUCH_RINGS)
     try:

@@ -336,7 +336,9 @@ def test_a_reply_without_a_file_that_finds_no_room(traced: Traced) -> None:
 
 @contract("survives", "concurrency", servers=AIO)
 def test_what_a_thread_says_of_the_socket_may_be_old(traced: Traced) -> None:
-    """It was full. If there was an event since then no other comes, and the thread tries again; else it does not."""
+    """A thread found it full. If an event has come since then, no other will, and the thread tries again; if none has,
+    it does not.
+    """
     inject = [COLD, "sendfile:error=EAGAIN:delay_exit=300000:when=1"]
     server, trace = traced("preadv2,sendfile", "-d", "threads-sendfile", "-r", "1", inject=inject)
     with server.connect() as c:

@@ -278,7 +278,7 @@ def test_who_leaves_for_a_guest(start: Start) -> None:
 
 @contract("concurrency")
 def test_fewer_clients_than_workers(start: Start) -> None:
-    """One at once, it is said, and there are two workers: neither may be left with none."""
+    """-c 1 allows one client, and there are two workers: each of them must be able to serve one."""
     server = start("-w", "2", "-c", "1")
     for _ in range(8):
         assert server.serves()

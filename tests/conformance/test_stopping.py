@@ -128,7 +128,7 @@ def test_the_grace_begins_once(traced: Traced) -> None:
 
 @contract("stop-in-flight", "mechanism")
 def test_it_sleeps_until_a_slow_reader_reads(server: Server) -> None:
-    """After the signal as before it, though the socket that listened is ready for ever; and nobody connects to that."""
+    """After the signal, too: then the listening socket is shut down, and always ready. New clients are refused."""
     with server.download():
         server.signal(signal.SIGTERM)
         assert server.rests()
@@ -175,7 +175,9 @@ def test_a_client_that_pipelines_behind_the_signal(server: Server, docroot: Site
 
 @contract("stop-in-flight", "close", "keep-alive", "pipelining", servers=[s for s in EVERY if s != "01-iterative"])
 def test_the_reply_after_the_signal_is_the_last(server: Server) -> None:
-    """And says so: who has asked for more knows that it was not heard. (01 keeps no client.)"""
+    """It has "Connection: close": a client that has sent more requests knows that they are not answered. (01 keeps no
+    client.)
+    """
     with server.connect(receive_buffer=65536) as c:
         c.send(request("/big.bin") + ASK * 2)
         length = int(c.read_head().need("Content-Length"))

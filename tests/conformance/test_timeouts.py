@@ -140,7 +140,7 @@ def test_who_reads_slowly_is_sent_all(start: Start) -> None:
 
 @contract("idle-time-out", "signals", servers=WAITING)
 def test_a_silent_client_of_a_server_that_was_stopped(impatient: Server) -> None:
-    """The EINTR of one wait is that of no other, where nothing more is heard of anybody."""
+    """One wait ends with EINTR, which stays in errno. The next one just times out, and the client has to be ended."""
     with impatient.connect() as c:
         assert c.ask().body == HELLO
         assert impatient.rests()

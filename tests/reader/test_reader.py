@@ -531,7 +531,7 @@ def test_the_port_is_taken_when_it_is_listened_on(tmp_path: Path, monkeypatch: p
 
 
 def test_a_book_that_cannot_be_made_anew_is_read_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are no pages at all that is an error; and a whole book is not made again."""
+    """Where there are no pages at all that is an error. A book that is whole is not made again, but for a watcher."""
     asked: list[str] = []
 
     def fails() -> bool:
@@ -584,7 +584,7 @@ def test_the_port_of_a_server_is_taken_when_all_is_made(
 
 
 def test_a_client_listens_at_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And that is said before anything is built."""
+    """ADDR= is refused before anything is built."""
     monkeypatch.setattr(run, "built", lambda *_: pytest.fail("built"))
     with pytest.raises(InputError, match="ADDR=0.0.0.0"):
         run.run({"CH": "00-client", "ADDR": "0.0.0.0", "PORT": "0", "WORK": str(tmp_path)})

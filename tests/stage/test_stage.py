@@ -403,7 +403,7 @@ def test_a_number_that_is_none() -> None:
 
 
 def test_the_demos_that_are_named_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them where one fails, too."""
+    """Where one fails the others are played, too."""
     numbers: list[int] = []
 
     def act(demo: Demo, _: Path) -> bool:
@@ -423,7 +423,7 @@ def test_the_demos_that_are_named_are_played(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_rehearsal_finds_what_will_not_work(
     lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And of nothing else it says so."""
+    """It prints one NOT, for what is lacking; and none where nothing is."""
     tapes = {name: recorded(name) for name in DEMOS}
     if lacking == "demo":
         tapes["silent"] = changed("silent", "01-iterative", 50, 5, 10)
