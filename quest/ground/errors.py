@@ -14,7 +14,7 @@ class RepetitionError(Exception):
 
 
 class Stopped(BaseException):
-    """SIGINT or SIGTERM came. Not an Exception: nothing but the outermost caller may swallow it."""
+    """SIGINT, SIGTERM or SIGHUP came. Not an Exception: nothing but the outermost caller may swallow it."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)

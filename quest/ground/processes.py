@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from quest.ground import guard, runqueue
-from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.errors import RepetitionError, Stopped, Unsupported
 from quest.ground.foreign import anonymous
 from quest.ground.guard import end_session
 from quest.ground.places import Answer
@@ -230,6 +230,25 @@ def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]
             file.write_text("0", encoding="ascii")  # this process
 
     return in_child
+
+
+def _stop(number: int, _frame: object) -> None:
+    # From now on nothing may disturb the ending of what runs: make and the end of a terminal send a second signal.
+    for again in STOPPING:
+        signal.signal(again, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+@contextlib.contextmanager
+def signals_raise() -> Iterator[None]:
+    """What would end this process raises Stopped while the block runs, once. What nohup(1) ignores stays ignored."""
+    heeded = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _stop) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

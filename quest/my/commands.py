@@ -14,13 +14,13 @@ import signal
 import subprocess
 import textwrap
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from quest.ground.entry import under_way
-from quest.ground.errors import InputError, Stopped
+from quest.ground.errors import InputError
 from quest.ground.foreign import plain
-from quest.ground.processes import STOPPING
+from quest.ground.processes import signals_raise
 from quest.learn.words import chosen
 from quest.my import work
 from quest.my.judge import UNSEEN, Outcome, outcomes
@@ -115,22 +115,6 @@ def _skip(stages: Stages, folder: Path, name: str) -> int:
 # ---- checking
 
 
-def _stop(number: int, _frame: object) -> None:
-    raise Stopped(number)
-
-
-@contextlib.contextmanager
-def _signals_raise() -> Iterator[None]:
-    """What would end this process raises Stopped while the block runs. What nohup(1) ignores stays ignored."""
-    heeded = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _stop) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def build(folder: Path) -> str:
     """Runs the learner's Makefile, if there is one; what is wrong, or "". It is in a session of its own, so that all of
     it can be ended: neither Ctrl-C nor the end of the terminal reaches it then, but through us.
@@ -142,7 +126,7 @@ def build(folder: Path) -> str:
     if not (folder / "Makefile").is_file():
         return ""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    with _signals_raise(), subprocess.Popen(
+    with signals_raise(), subprocess.Popen(
         ["make", "-s", "-C", str(folder)], env=kept, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
     ) as making:  # fmt: skip

@@ -7,7 +7,6 @@ was stopped goes on; one that no longer fits is moved to old/ beside it and meas
 import contextlib
 import json
 import resource
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quest.ground import cpus, foreign, guard, processes
-from quest.ground.errors import InputError, Stopped, Unreachable
+from quest.ground.errors import InputError, Unreachable
 from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
@@ -314,26 +313,22 @@ def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]
         sweep_scratch()
         progress = Progress(session.settings.escape_codes)
         _say_if_others_work(jobs, progress)
-        # Who has started us ignores a signal on purpose: nohup does.
-        heeded = [number for number in processes.STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-        previous = {number: signal.signal(number, _stop) for number in heeded}
-        if session.settings.started_by_make:
-            processes.end_with_parent()
-        try:
-            for number, job in enumerate(jobs, 1):
-                title = f"{job.experiment.title} ({job.experiment.id})"
-                progress.experiment(number, len(jobs), title, job.profile.seconds)
-                try:
-                    _measure(job, progress, jobs[number:], session, report)
-                except Unreachable as error:
-                    report.errors.append(f"{error}; the same command goes on from here")
-                    break
-                except InputError as error:
-                    report.errors.append(str(error))
-        finally:
-            progress.finish()
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        with processes.signals_raise():
+            if session.settings.started_by_make:
+                processes.end_with_parent()
+            try:
+                for number, job in enumerate(jobs, 1):
+                    title = f"{job.experiment.title} ({job.experiment.id})"
+                    progress.experiment(number, len(jobs), title, job.profile.seconds)
+                    try:
+                        _measure(job, progress, jobs[number:], session, report)
+                    except Unreachable as error:
+                        report.errors.append(f"{error}; the same command goes on from here")
+                        break
+                    except InputError as error:
+                        report.errors.append(str(error))
+            finally:
+                progress.finish()
     return jobs
 
 
@@ -365,13 +360,6 @@ def columns_not_there(experiment: Experiment, result: ResultSet) -> list[str]:
         for what, column in asked
         if column and column not in there
     ]
-
-
-def _stop(number: int, _frame: object) -> None:
-    # From now on nothing may disturb the ending of what runs.
-    for again in processes.STOPPING:
-        signal.signal(again, signal.SIG_IGN)
-    raise Stopped(number)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quest.ground import processes
-from quest.ground.errors import RepetitionError
+from quest.ground.errors import RepetitionError, Stopped
 from quest.ground.processes import Usage
 
 
@@ -60,6 +60,34 @@ def test_how_a_program_has_ended_and_what_it_has_used_with_its_children() -> Non
         assert process.describe_end() == "true ended with status 0"
     one, other = Usage(1.0, 2.0, 3, 4, 5, 60), Usage(0.5, 0.25, 1, 2, 3, 7)
     assert one.plus(other) == other.plus(one) == Usage(1.5, 2.25, 4, 6, 8, 60)
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with processes.signals_raise():
+            found = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
+        after = signal.getsignal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert found == [signal.SIG_IGN, processes._stop]
+    assert after != processes._stop
+
+
+@pytest.mark.parametrize("number", processes.STOPPING)
+def test_a_second_signal_does_not_disturb_the_ending(number: int) -> None:
+    """make sends one more, and so does the end of a terminal."""
+    before = [signal.getsignal(each) for each in processes.STOPPING]
+    done = list[str]()
+    with pytest.raises(Stopped) as stopped, processes.signals_raise():
+        try:
+            processes._stop(number, None)
+        finally:
+            for again in processes.STOPPING:
+                os.kill(os.getpid(), again)
+            done.append("ended")
+    assert (stopped.value.signal_number, done) == (number, ["ended"])
+    assert [signal.getsignal(each) for each in processes.STOPPING] == before
 
 
 def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:

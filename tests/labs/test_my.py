@@ -765,18 +765,6 @@ def test_a_build_without_an_end_is_ended_with_all_that_it_started(
     assert ended
 
 
-def test_what_nohup_ignores_stays_ignored() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with commands._signals_raise():
-            found = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
-        after = signal.getsignal(signal.SIGTERM)
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    assert found == [signal.SIG_IGN, commands._stop]
-    assert after != commands._stop
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_who_ends_make_my_ends_the_build_too(tmp_path: Path, number: int) -> None:
     """As the end of a terminal does: the build is in a session of its own."""
