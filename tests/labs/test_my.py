@@ -772,18 +772,21 @@ def test_who_ends_make_my_ends_the_build_too(tmp_path: Path, number: int) -> Non
     (tmp_path / "run").write_text("#!/bin/sh\n")
     (tmp_path / "run").chmod(0o755)
     (tmp_path / "Makefile").write_text(f"all:\n\t@sleep {mark}\n")
-    code = "import sys; from pathlib import Path; from quest.my import commands; commands.build(Path(sys.argv[1]))"
+    code = "import signal, sys; from pathlib import Path; from quest.my import commands; "
+    code += "signal.signal(int(sys.argv[2]), signal.SIG_DFL); "  # nohup, and & of a script, let us inherit SIG_IGN
+    code += "commands.build(Path(sys.argv[1]))"
 
     def there() -> list[int]:
         return [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
 
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.DEVNULL) as building:
-        assert wait_for(lambda: bool(there()), 30.0)
+    words = [sys.executable, "-c", code, str(tmp_path), f"{number:d}"]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as building:
+        began = wait_for(lambda: bool(there()), 30.0)
         building.send_signal(number)
-    ended = wait_for(lambda: not there(), 5.0)
-    for pid in there():
-        proc.send(pid, signal.SIGKILL)
-    assert ended
+        ended = wait_for(lambda: not there(), 5.0)  # and not only at its end, after BUILD_SECONDS
+        for pid in there():
+            proc.send(pid, signal.SIGKILL)
+    assert (began, ended) == (True, True)
 
 
 def test_what_a_learner_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
