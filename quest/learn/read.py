@@ -117,10 +117,10 @@ def drawing(body: bytes) -> tuple[list[float | None], bool]:
 
 def dates() -> dict[Path, int]:
     """When each file that is watched was last changed, in nanoseconds. One with a date in the future hides no other.
-    What an editor keeps beside them (`.#a.md`, `.a.md.swp`) is none of them.
+    What an editor keeps beside them (`.#a.md`, `#a.md#`, `.a.md.swp`) is none of them.
     """
     files = (f for folder in WATCHED for f in Path(folder).rglob("*") if "__pycache__" not in f.parts)
-    return {path: ns for path in files if not path.name.startswith(".") and (ns := changed_ns(path))}
+    return {path: ns for path in files if path.name[0] not in ".#" and (ns := changed_ns(path))}
 
 
 def has_changed(before: dict[Path, int], now: dict[Path, int]) -> bool:

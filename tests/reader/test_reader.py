@@ -631,7 +631,8 @@ def test_a_change_is_seen_beside_a_file_of_the_future(tmp_path: Path, monkeypatc
     (tmp_path / ".#chapter.md").symlink_to("somebody@here.1")
     (tmp_path / ".chapter.md.swp").touch()
     (tmp_path / "folder").mkdir()
-    assert not read.has_changed(before, read.dates()), "an editor has only opened it"
+    (tmp_path / "#chapter.md#").touch()
+    assert not read.has_changed(before, read.dates()), "an editor has it open, and has saved nothing"
     os.utime(tmp_path / "chapter.md", (2000, 2000))
     assert read.has_changed(before, read.dates())
     (tmp_path / "chapter.md").unlink()
