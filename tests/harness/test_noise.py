@@ -86,6 +86,7 @@ def test_a_processor_that_is_switched_off_fails_the_repetition() -> None:
     """Its line is gone from /proc/stat, and the sum since boot is smaller than before."""
     with pytest.raises(RepetitionError, match="switched off"):
         marked(busy=-70.0, children=1, own=0, kernel=0, steal=-0.5)
+    assert marked(busy=-0.01, children=0, own=0, kernel=0, steal=0).scalars["foreign_share"] == 0, "a tick back"
 
 
 def test_from_the_beginning_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
