@@ -177,7 +177,7 @@ local function line_with(text, lines, from)
 end
 
 -- "accept", "2-3", "n = read(" or "n = read( ... break": the first and the last line of the listing that are meant, or
--- nil. A text is in one line alone; behind the dots it is the next that has it.
+-- nil. No other line has the text. The one behind the dots ends in the first line, from there on, that has it.
 local function span_of(item, lines, region)
   local from, to = item:match(NUMBERS)
   if from then

@@ -20,9 +20,9 @@ class Difference:
 
 
 def key(call: Recorded) -> Key:
-    """What has to be the same: the call, for whom, with which error, and whether it slept for one client. That accept()
-    sleeps depends on when the next one comes, that futex() does on other threads, and what is said of children on when
-    they end.
+    """What has to be the same: the call, for whom, with which error, and whether it slept for one client. Three things
+    may differ between two runs of one server: accept() sleeps or not, as the next client comes late or early; futex()
+    sleeps or not, as other threads are slow or quick; and waitpid() fails or not, as children have ended or run.
     """
     failed = call.note if call.result == -1 and call.name not in FOR_CHILDREN else ""
     about = call.note if call.name in ("epoll_ctl", "shutdown", "io_uring_enter") else failed
@@ -30,8 +30,8 @@ def key(call: Recorded) -> Key:
 
 
 def of_task(recording: Recording, name: str, for_children: bool = False) -> list[int]:
-    """The calls of the task of that name that do not wait for children, or those that do. Without those that a signal
-    has interrupted: they are begun anew.
+    """The calls of the task of that name: those that wait for children, or all others. A call that a signal has
+    interrupted is left out, as the server makes it again.
     """
     numbers = [n for n, task in enumerate(recording.tasks) if task.name == name]
     return [

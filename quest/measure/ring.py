@@ -73,16 +73,17 @@ def parse(text: str, pids: Iterable[int] = ()) -> list[Event]:
 
 
 def _prefix() -> str:
-    """What the names of our folders begin with: another container of this machine, where tracefs is the same, has other
-    process ids.
+    """What the names of our folders begin with. All containers of a machine share tracefs, and each counts its process
+    ids from 1: so the name has the number of the container's process namespace, too.
     """
     return f"quest-{link_of('/proc/self/ns/pid').strip('pid:[]')}-"
 
 
 def _remove_leftovers(proc: Path = Path("/proc")) -> None:
     """What a recorder that was killed has left writes events down for ever, and slows each ring."""
-    for folder in TRACEFS.glob(f"instances/{_prefix()}*"):
-        owner = folder.name.removeprefix(_prefix())
+    prefix = _prefix()
+    for folder in TRACEFS.glob(f"instances/{prefix}*"):
+        owner = folder.name.removeprefix(prefix)
         if owner.isdecimal() and (int(owner) == os.getpid() or not (proc / owner).exists()):
             with contextlib.suppress(OSError):
                 _remove(folder)
